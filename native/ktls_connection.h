@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * KtlsConnection: what belongs to one SSL, and its life.
+ */
+#ifndef KTLS_CONNECTION_H
+#define KTLS_CONNECTION_H
+
+#include "ktls_export.h"
+#include "ktls_openssl.h"
+
+#include <stdbool.h>
+
+/* How a handshake stands with a decision of the caller's:
+ *   NONE -> WAITING   by OpenSSL's callback, within KtlsNative_Handshake
+ *   WAITING -> MADE   by the caller (SwitchContext, AbortHandshake, UseCertificate)
+ * MADE lasts: whatever asks again (HelloRetryRequest, renegotiation) goes by it, so no pause comes twice. */
+typedef enum KtlsDecision
+{
+    KTLS_DECISION_NONE,
+    KTLS_DECISION_WAITING,
+    KTLS_DECISION_MADE
+} KtlsDecision;
+
+struct KtlsConnection
+{
+    uint32_t magic;
+    int32_t socket;
+    KtlsContext* context;      /* counted reference */
+    KtlsContext* firstContext; /* counted: OpenSSL keeps this one's SSL_CTX for its ticket keys. NULL: not switched */
+    SSL* ssl;
+    bool inHandshake;          /* KtlsNative_Handshake is running */
+    bool beforeHello;          /* nothing has been sent: not begun, or paused at the ClientHello */
+    bool established;          /* the handshake has ended well */
+    bool certificateRequested; /* client: the server has sent a CertificateRequest */
+    bool closeSent;            /* close_notify is out */
+    bool updateStarted;        /* a KeyUpdate is queued in OpenSSL and not yet written */
+    bool stapled;              /* OpenSSL holds an OCSP response for this connection */
+    KtlsResult failure;        /* status other than OK: what ended this connection, repeated by every later call */
+    KtlsVerifyCallback verify; /* set only while KtlsNative_Handshake runs */
+    intptr_t verifyState;
+    KtlsDecision helloDecision;
+    KtlsClientHello* hello; /* owned; there while helloDecision is WAITING */
+    int32_t abortAlert;     /* the decision is to end with this alert; 0: to go on */
+    KtlsDecision certificateDecision;
+    SSL_SESSION* session; /* owned: the newest that was not taken yet */
+};
+
+/* Checks what every I/O export checks, and zeroes the result. On 0, *api is the table. */
+int32_t KtlsConnection_Enter(
+    const KtlsConnection* connection, int32_t socket, KtlsResult* result, const KtlsOpenSsl** api);
+
+bool KtlsConnection_IsValid(const KtlsConnection* connection);
+
+/* The connection of an SSL within one of OpenSSL's callbacks; NULL where there is none. */
+KtlsConnection* KtlsConnection_Of(const KtlsOpenSsl* api, const SSL* ssl);
+
+/* Remembers a result after which OpenSSL can neither read nor write on this connection. Asked again it would fail
+ * without an entry in its queue, which looks like an end of stream. */
+void KtlsConnection_NoteFailure(const KtlsOpenSsl* api, KtlsConnection* connection, const KtlsResult* result);
+
+#endif

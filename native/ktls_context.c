@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+#include "ktls_context.h"
+#include "ktls_certificate.h"
+#include "ktls_handshake.h"
+#include "ktls_hello.h"
+#include "ktls_options.h"
+#include "ktls_result.h"
+#include "ktls_session.h"
+#include "ktls_staple.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONTEXT_MAGIC 0x4B746378U /* "Ktcx" */
+
+bool KtlsContext_IsValid(const KtlsContext* context)
+{
+    return context != NULL && context->magic == CONTEXT_MAGIC;
+}
+
+void KtlsContext_AddReference(KtlsContext* context)
+{
+    (void)atomic_fetch_add_explicit(&context->references, 1, memory_order_relaxed);
+}
+
+void KtlsContext_Release(KtlsContext* context)
+{
+    if (atomic_fetch_sub_explicit(&context->references, 1, memory_order_acq_rel) != 1)
+    {
+        return;
+    }
+    KtlsOpenSsl_Get()->SSL_CTX_free(context->context);
+    free(context->alpn);
+    explicit_bzero(context, sizeof(*context));
+    free(context);
+}
+
+/* The server's order decides. No common name is fatal (RFC 7301, 3.2), never a silent choice. */
+static int SelectAlpn(
+    SSL* ssl, const unsigned char** out, unsigned char* outLength, const unsigned char* in, unsigned int inLength,
+    void* argument)
+{
+    (void)ssl;
+    const KtlsContext* context = argument;
+    for (unsigned int ours = 0; ours < context->alpnLength; ours += 1U + context->alpn[ours])
+    {
+        unsigned int length = context->alpn[ours];
+        for (unsigned int theirs = 0; theirs + length < inLength; theirs += 1U + in[theirs])
+        {
+            if (in[theirs] == length && memcmp(in + theirs + 1, context->alpn + ours + 1, length) == 0)
+            {
+                *out = context->alpn + ours + 1;
+                *outLength = (unsigned char)length;
+                return SSL_TLSEXT_ERR_OK;
+            }
+        }
+    }
+    return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+static bool ApplyAlpn(const KtlsOpenSsl* api, KtlsContext* context, const KtlsContextOptions* options)
+{
+    if (options->alpnLength == 0)
+    {
+        return true;
+    }
+    if (!context->server)
+    {
+        /* The one setter that returns 0 for success. */
+        return api->SSL_CTX_set_alpn_protos(context->context, options->alpn, (unsigned int)options->alpnLength) == 0;
+    }
+    api->SSL_CTX_set_alpn_select_cb(context->context, SelectAlpn, context);
+    return true;
+}
+
+/* max_send_fragment and read_ahead keep their defaults: with any other value OpenSSL, or the leftover of a
+ * read-ahead, silently keeps the kernel out. AUTO_RETRY (the default) is harmless on a non-blocking socket. */
+static void ApplyModes(const KtlsOpenSsl* api, const KtlsContext* context, int32_t flags)
+{
+    long mode = SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER;
+    if ((flags & KTLS_FLAG_RELEASE_BUFFERS) != 0)
+    {
+        mode |= SSL_MODE_RELEASE_BUFFERS;
+    }
+    (void)api->SSL_CTX_ctrl(context->context, SSL_CTRL_MODE, mode, NULL);
+
+    uint64_t set = SSL_OP_NO_COMPRESSION;
+    uint64_t clear = 0;
+    set |= context->server ? SSL_OP_CIPHER_SERVER_PREFERENCE : 0;
+    set |= (flags & KTLS_FLAG_NO_TICKETS) != 0 ? SSL_OP_NO_TICKET : 0;
+    /* Set or cleared, not left alone: openssl.cnf may have preset either. */
+    *((flags & KTLS_FLAG_ENABLE_KTLS) != 0 ? &set : &clear) |= SSL_OP_ENABLE_KTLS;
+    *((flags & KTLS_FLAG_ALLOW_RENEGOTIATION) != 0 ? &clear : &set) |= SSL_OP_NO_RENEGOTIATION;
+    (void)api->SSL_CTX_set_options(context->context, set);
+    (void)api->SSL_CTX_clear_options(context->context, clear);
+}
+
+static bool ApplySessions(const KtlsOpenSsl* api, const KtlsContext* context, const KtlsContextOptions* options)
+{
+    static const unsigned char s_id[] = "KernelTls";
+    int32_t flags = options->flags;
+    if ((flags & KTLS_FLAG_CLIENT_SESSIONS) != 0)
+    {
+        KtlsSession_KeepNew(api, context->context);
+        return true;
+    }
+    if (!context->server || (flags & KTLS_FLAG_NO_TICKETS) != 0)
+    {
+        (void)api->SSL_CTX_ctrl(context->context, SSL_CTRL_SET_SESS_CACHE_MODE, SSL_SESS_CACHE_OFF, NULL);
+    }
+    if (!context->server)
+    {
+        return true;
+    }
+    /* TLS 1.3 servers issue stateful tickets under SSL_OP_NO_TICKET; only the number turns them off. */
+    if ((flags & KTLS_FLAG_NO_TICKETS) != 0 && api->SSL_CTX_set_num_tickets != NULL &&
+        api->SSL_CTX_set_num_tickets(context->context, 0) != 1)
+    {
+        return false;
+    }
+    /* Without it every resumption fails once client certificates are asked for. */
+    bool named = options->sessionIdContextLength > 0;
+    return api->SSL_CTX_set_session_id_context(
+               context->context, named ? options->sessionIdContext : s_id,
+               named ? (unsigned int)options->sessionIdContextLength : sizeof(s_id) - 1) == 1;
+}
+
+static bool ApplyVersionsAndCiphers(
+    const KtlsOpenSsl* api, const KtlsContext* context, const KtlsContextOptions* options)
+{
+    SSL_CTX* ctx = context->context;
+    return (options->minVersion == 0 ||
+            api->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MIN_PROTO_VERSION, options->minVersion, NULL) == 1) &&
+           (options->maxVersion == 0 ||
+            api->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MAX_PROTO_VERSION, options->maxVersion, NULL) == 1) &&
+           (options->cipherList == NULL || api->SSL_CTX_set_cipher_list(ctx, options->cipherList) == 1) &&
+           (options->cipherSuites == NULL || api->SSL_CTX_set_ciphersuites(ctx, options->cipherSuites) == 1) &&
+           (options->signatureAlgorithms == NULL ||
+            api->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_SIGALGS_LIST, 0, (void*)(uintptr_t)options->signatureAlgorithms) == 1);
+}
+
+static void ApplyVerification(const KtlsOpenSsl* api, KtlsContext* context, int32_t flags)
+{
+    int mode = context->verifiesPeer ? SSL_VERIFY_PEER : SSL_VERIFY_NONE;
+    if (context->server && (flags & KTLS_FLAG_REQUIRE_PEER) != 0)
+    {
+        mode |= SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
+    }
+    api->SSL_CTX_set_verify(context->context, mode, NULL);
+    api->SSL_CTX_set_cert_verify_callback(context->context, KtlsHandshake_VerifyPeer, NULL);
+}
+
+static bool AddCertificate(const KtlsOpenSsl* api, SSL_CTX* context, const KtlsBlob* blob, bool leaf)
+{
+    X509* certificate = KtlsCertificate_Decode(api, blob);
+    if (certificate == NULL)
+    {
+        return false;
+    }
+    /* Argument 1 makes the chain take a reference of its own, so that both cases end in X509_free. */
+    bool added = leaf ? api->SSL_CTX_use_certificate(context, certificate) == 1
+                      : api->SSL_CTX_ctrl(context, SSL_CTRL_CHAIN_CERT, 1, certificate) == 1;
+    api->X509_free(certificate);
+    return added;
+}
+
+static bool ApplyCertificates(const KtlsOpenSsl* api, const KtlsContext* context, const KtlsContextOptions* options)
+{
+    for (int32_t i = 0; i < options->certificateCount; i++)
+    {
+        if (!AddCertificate(api, context->context, &options->certificates[i], i == 0))
+        {
+            return false;
+        }
+    }
+    return options->certificateCount == 0 ||
+           (api->SSL_CTX_use_PrivateKey(context->context, (EVP_PKEY*)options->privateKey) == 1 &&
+            api->SSL_CTX_check_private_key(context->context) == 1);
+}
+
+static bool ApplyClientCas(const KtlsOpenSsl* api, const KtlsContext* context, const KtlsContextOptions* options)
+{
+    for (int32_t i = 0; i < options->clientCaCount; i++)
+    {
+        X509* authority = KtlsCertificate_Decode(api, &options->clientCas[i]);
+        /* Copies the subject's name. */
+        bool added = authority != NULL && api->SSL_CTX_add_client_CA(context->context, authority) == 1;
+        api->X509_free(authority);
+        if (!added)
+        {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void ApplyPauses(const KtlsOpenSsl* api, const KtlsContext* context, int32_t flags)
+{
+    if ((flags & KTLS_FLAG_PAUSE_AT_CLIENT_HELLO) != 0)
+    {
+        api->SSL_CTX_set_client_hello_cb(context->context, KtlsHello_Pause, NULL);
+    }
+    if (!context->server)
+    {
+        api->SSL_CTX_set_cert_cb(context->context, KtlsCertificate_OnRequest, NULL);
+    }
+    if (context->server)
+    {
+        KtlsStaple_Allow(api, context->context);
+    }
+}
+
+static bool Apply(const KtlsOpenSsl* api, KtlsContext* context, const KtlsContextOptions* options)
+{
+    ApplyModes(api, context, options->flags);
+    ApplyVerification(api, context, options->flags);
+    ApplyPauses(api, context, options->flags);
+    return ApplySessions(api, context, options) && ApplyVersionsAndCiphers(api, context, options) &&
+           ApplyAlpn(api, context, options) && ApplyCertificates(api, context, options) &&
+           ApplyClientCas(api, context, options);
+}
+
+static KtlsContext* Allocate(const KtlsContextOptions* options)
+{
+    KtlsContext* context = calloc(1, sizeof(*context));
+    if (context == NULL)
+    {
+        return NULL;
+    }
+    context->server = options->role == KTLS_ROLE_SERVER;
+    context->verifiesPeer = (options->flags & (KTLS_FLAG_VERIFY_PEER | KTLS_FLAG_REQUIRE_PEER)) != 0;
+    context->pausesAtCertificate = (options->flags & KTLS_FLAG_PAUSE_AT_CERTIFICATE) != 0;
+    atomic_init(&context->references, 1);
+    if (options->alpnLength > 0)
+    {
+        context->alpnLength = (unsigned int)options->alpnLength;
+        context->alpn = malloc(context->alpnLength);
+        if (context->alpn == NULL)
+        {
+            free(context);
+            return NULL;
+        }
+        memcpy(context->alpn, options->alpn, context->alpnLength);
+    }
+    return context;
+}
+
+int32_t KtlsNative_ContextCreate(const KtlsContextOptions* options, KtlsContext** context, KtlsResult* result)
+{
+    if (options == NULL || context == NULL || result == NULL)
+    {
+        return EINVAL;
+    }
+    *context = NULL;
+    memset(result, 0, sizeof(*result));
+    const KtlsOpenSsl* api = KtlsOpenSsl_Get();
+    if (api == NULL)
+    {
+        return ENOSYS;
+    }
+    if (!KtlsOptions_AreValid(options))
+    {
+        return EINVAL;
+    }
+    if ((options->flags & KTLS_FLAG_PAUSE_AT_CLIENT_HELLO) != 0 && !KtlsHello_IsSupported(api))
+    {
+        return ENOSYS;
+    }
+
+    KtlsContext* created = Allocate(options);
+    if (created == NULL)
+    {
+        return ENOMEM;
+    }
+    KtlsResult_Begin(api, result);
+    created->context = api->SSL_CTX_new(created->server ? api->TLS_server_method() : api->TLS_client_method());
+    if (created->context == NULL || !Apply(api, created, options))
+    {
+        KtlsResult_Refused(api, result);
+        KtlsContext_Release(created);
+        return 0;
+    }
+    KtlsOpenSsl_ClearErrors(api);
+    created->magic = CONTEXT_MAGIC;
+    *context = created;
+    return 0;
+}
+
+void KtlsNative_ContextFree(KtlsContext* context)
+{
+    if (KtlsContext_IsValid(context))
+    {
+        KtlsContext_Release(context);
+    }
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * KtlsContext: an SSL_CTX with what its callbacks need, counted by reference because connections outlive
+ * KtlsNative_ContextFree.
+ */
+#ifndef KTLS_CONTEXT_H
+#define KTLS_CONTEXT_H
+
+#include "ktls_export.h"
+#include "ktls_openssl.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct KtlsContext
+{
+    uint32_t magic;
+    atomic_int references; /* the caller's and one for each connection */
+    bool server;
+    bool verifiesPeer;
+    bool pausesAtCertificate; /* a CertificateRequest stops the handshake */
+    SSL_CTX* context;
+    uint8_t* alpn; /* server: own copy of the protocol list, read by the selection callback */
+    unsigned int alpnLength;
+};
+
+/* Whether the pointer is a live context; anything else is the caller's mistake (EINVAL). */
+bool KtlsContext_IsValid(const KtlsContext* context);
+
+void KtlsContext_AddReference(KtlsContext* context);
+void KtlsContext_Release(KtlsContext* context);
+
+#endif

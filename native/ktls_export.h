@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The whole ABI between KernelTls (managed) and its native shim.
+ *
+ * Rules that hold for every function here:
+ *   - The return value is 0 when the call was performed, or an errno that says why it was not:
+ *     EINVAL (an argument breaks the contract stated at the function), ENOSYS (KtlsNative_Initialize has not
+ *     succeeded, or this libssl lacks the symbol), ENOMEM, or the errno of a failing system call, read right
+ *     after that call.
+ *   - What a performed TLS operation came to is in the KtlsResult, zeroed first. The WANT_ statuses are results, not
+ *     failures. No call blocks, except KtlsNative_PollerWait; EINTR is retried.
+ *   - Pointers passed in are used during the call only, unless the function says it takes a reference.
+ *   - Once OpenSSL has ended a connection (TLS_ERROR with an alert sent or received, UNEXPECTED_EOF), every later call
+ *     on it repeats that result. A failed system call (SYSCALL) is not repeated: what the peer sent before it may
+ *     still be read.
+ *   - Read, Write, Shutdown and KeyUpdate answer ENOTCONN before the handshake has ended well; Write and KeyUpdate
+ *     answer EPIPE after Shutdown.
+ *   - A KtlsConnection is not thread-safe: the caller serialises all calls on one connection. Different
+ *     connections are independent. A KtlsContext may be shared by connections on any thread once created.
+ *   - The caller names the socket in each I/O call. It must be the one the connection was created with; holding
+ *     a reference on its SafeHandle during the call is what keeps the descriptor from being reused.
+ *   - The process must ignore SIGPIPE (the .NET runtime does): OpenSSL writes with write(2).
+ */
+#ifndef KTLS_EXPORT_H
+#define KTLS_EXPORT_H
+
+#include <stdint.h>
+
+#define KTLS_EXPORT __attribute__((visibility("default")))
+
+typedef struct KtlsContext KtlsContext;
+typedef struct KtlsConnection KtlsConnection;
+typedef struct KtlsSession KtlsSession;
+
+/* ---------------------------------------------------------------- library: which libssl, and what it can do */
+
+/* Bits of KtlsLibraryInfo.capabilities. Absent bit: the symbol or feature is not in the loaded libssl. */
+#define KTLS_CAP_KTLS 0x1            /* built with enable-ktls: BIO_CTRL_GET_KTLS_* answer and the option is known */
+#define KTLS_CAP_KEY_UPDATE 0x2      /* SSL_key_update and SSL_get_key_update_type */
+#define KTLS_CAP_SENDFILE 0x4        /* SSL_sendfile */
+#define KTLS_CAP_CLIENT_HELLO_CB 0x8 /* SSL_CTX_set_client_hello_cb and what reads the hello */
+
+typedef struct KtlsLibraryInfo
+{
+    int64_t openSslVersion;    /* OpenSSL_version_num(): 0xMNN00PP0 */
+    int32_t capabilities;      /* KTLS_CAP_* */
+    int32_t fromProcess;       /* 1: the image was already loaded by .NET; 0: this call loaded it */
+    uint8_t versionText[128];  /* OpenSSL_version(0), NUL-terminated */
+    uint8_t soName[64];        /* name it was opened by, NUL-terminated */
+    uint8_t missingSymbol[64]; /* with ENOSYS: the first required symbol that was not found, else empty */
+} KtlsLibraryInfo;
+
+/* Binds the symbol table to the libssl that .NET uses: libssl.so.<versionOverride> when that is not NULL or empty
+ * and can be opened, else libssl.so.3; an image already in the process is preferred over a new one.
+ * 0; ENOENT: no libssl can be opened; ENOSYS: it is not OpenSSL 3.x or lacks a required symbol. Idempotent and
+ * thread-safe: later calls return the first call's answer. */
+KTLS_EXPORT int32_t KtlsNative_Initialize(const char* versionOverride, KtlsLibraryInfo* info);
+
+/* Text of an OpenSSL error code (KtlsResult.openSslError), NUL-terminated, truncated to capacity (1 to 4096). */
+KTLS_EXPORT int32_t KtlsNative_ErrorText(int64_t openSslError, uint8_t* text, int32_t capacity);
+
+/* ---------------------------------------------------------------- results */
+
+#define KTLS_STATUS_OK 0
+#define KTLS_STATUS_WANT_READ 1      /* needs bytes from the peer: wait for readability, call again */
+#define KTLS_STATUS_WANT_WRITE 2     /* the socket's send buffer is full: wait for writability, call again */
+#define KTLS_STATUS_CLOSE_NOTIFY 3   /* the peer ended its direction properly (RFC 8446, 6.1) */
+#define KTLS_STATUS_UNEXPECTED_EOF 4 /* FIN without close_notify: a truncation, never an end of stream */
+#define KTLS_STATUS_SYSCALL 5        /* a socket call failed: sysErrno */
+#define KTLS_STATUS_TLS_ERROR 6      /* OpenSSL failed: openSslError; an alert may have been sent or received */
+/* From Handshake only: it waits for the caller, says the same again until then, and pauses at most once at each. */
+#define KTLS_STATUS_WANT_CLIENT_HELLO 7 /* KTLS_FLAG_PAUSE_AT_CLIENT_HELLO: SwitchContext or AbortHandshake is due */
+#define KTLS_STATUS_WANT_CERTIFICATE 8  /* KTLS_FLAG_PAUSE_AT_CERTIFICATE: UseCertificate is due */
+
+typedef struct KtlsResult
+{
+    int32_t status;          /* KTLS_STATUS_* */
+    int32_t sysErrno;        /* errno at the failing call; 0 when it plays no part */
+    int64_t bytes;           /* bytes read or written by Read and Write, else 0 */
+    int64_t openSslError;    /* earliest code of the error queue, 0 when the queue was empty */
+    int32_t reason;          /* ERR_GET_REASON(openSslError): SSL_R_*; 1000 + alert number for a peer's alert */
+    int32_t pending;         /* 1: OpenSSL holds bytes received but not handed out (SSL_has_pending) */
+    int32_t keyUpdate;       /* 1: a KeyUpdate of ours is due and not yet sent (RFC 8446, 4.6.3) */
+    int32_t wroteFatalAlert; /* reserved, 0 */
+} KtlsResult;
+
+/* ---------------------------------------------------------------- contexts */
+
+typedef struct KtlsBlob
+{
+    const uint8_t* data;
+    int32_t length;
+    int32_t reserved; /* 0 */
+} KtlsBlob;
+
+#define KTLS_ROLE_CLIENT 0
+#define KTLS_ROLE_SERVER 1
+
+/* Bits of KtlsContextOptions.flags */
+#define KTLS_FLAG_ENABLE_KTLS 0x1         /* SSL_OP_ENABLE_KTLS: ask the kernel at each key change */
+#define KTLS_FLAG_NO_TICKETS 0x2          /* no session tickets and no session cache: no resumption */
+#define KTLS_FLAG_ALLOW_RENEGOTIATION 0x4 /* default: SSL_OP_NO_RENEGOTIATION */
+#define KTLS_FLAG_VERIFY_PEER 0x8         /* client: always set by the caller; server: send CertificateRequest */
+#define KTLS_FLAG_REQUIRE_PEER 0x10       /* server: VERIFY_PEER, and no certificate ends the handshake with an alert */
+#define KTLS_FLAG_RELEASE_BUFFERS 0x20    /* SSL_MODE_RELEASE_BUFFERS: idle connections hold no record buffer */
+#define KTLS_FLAG_PAUSE_AT_CLIENT_HELLO 0x40 /* server: Handshake stops once the ClientHello is in, unanswered */
+#define KTLS_FLAG_PAUSE_AT_CERTIFICATE 0x80  /* client: Handshake stops where the server asks for a certificate */
+#define KTLS_FLAG_CLIENT_SESSIONS 0x100      /* client: keep new sessions for TakeSession; not with NO_TICKETS */
+
+typedef struct KtlsContextOptions
+{
+    int32_t role;                 /* KTLS_ROLE_* */
+    int32_t flags;                /* KTLS_FLAG_* */
+    int32_t minVersion;           /* 0 (library default) or 0x0301 to 0x0304 */
+    int32_t maxVersion;           /* 0 (library default) or 0x0301 to 0x0304, not below minVersion */
+    const char* cipherList;       /* TLS 1.2 and below, OpenSSL syntax; NULL: library default */
+    const char* cipherSuites;     /* TLS 1.3, OpenSSL syntax; NULL: library default */
+    const uint8_t* alpn;          /* ALPN protocol list in wire form (RFC 7301, 3.1); NULL with alpnLength 0: none */
+    int32_t alpnLength;           /* at most 65535 */
+    int32_t certificateCount;     /* number of blobs: 0, or the leaf followed by its intermediates */
+    const KtlsBlob* certificates; /* DER */
+    intptr_t privateKey;          /* EVP_PKEY* of the leaf; 0 iff certificateCount is 0. A reference is taken. */
+    /* Server: names what its sessions and tickets are good for; a context with another name does not resume them.
+     * NULL with length 0: one name for all. Contexts that admit different peers must differ in it. */
+    const uint8_t* sessionIdContext;
+    int32_t sessionIdContextLength;  /* 0 to 32 */
+    int32_t clientCaCount;           /* 0 or more */
+    const KtlsBlob* clientCas;       /* server: DER certificates whose subjects a CertificateRequest announces */
+    const char* signatureAlgorithms; /* OpenSSL syntax ("ECDSA+SHA256:..."), offered and accepted; NULL: default */
+} KtlsContextOptions;
+_Static_assert(sizeof(KtlsContextOptions) == 96, "mirrored by the managed side");
+
+/* Creates an SSL_CTX. EINVAL also for a client without KTLS_FLAG_VERIFY_PEER, for an unknown flag, and for a flag or
+ * member of the other role. A server may have no certificate: one that pauses gets it with the context it is switched
+ * to. ENOSYS: KTLS_FLAG_PAUSE_AT_CLIENT_HELLO without KTLS_CAP_CLIENT_HELLO_CB. On 0 with status OK, *context is to be
+ * given to KtlsNative_ContextFree once; otherwise it is NULL. status TLS_ERROR: OpenSSL refused an option (openSslError
+ * says which: bad cipher string, key mismatch...; it is 0 where signatureAlgorithms are at fault). */
+KTLS_EXPORT int32_t
+KtlsNative_ContextCreate(const KtlsContextOptions* options, KtlsContext** context, KtlsResult* result);
+
+/* Releases the caller's reference; connections made from it keep what they need. NULL is allowed. */
+KTLS_EXPORT void KtlsNative_ContextFree(KtlsContext* context);
+
+/* ---------------------------------------------------------------- connections */
+
+/* Creates an SSL bound to the socket (SSL_set_fd, never closed by OpenSSL) in the context's role. socket must be a
+ * connected, non-blocking stream socket: ENOTCONN, EINVAL (blocking, or not SOCK_STREAM) otherwise.
+ * serverName: SNI to send, NULL for none; ignored by servers. */
+KTLS_EXPORT int32_t KtlsNative_ConnectionCreate(
+    KtlsContext* context, int32_t socket, const char* serverName, KtlsConnection** connection, KtlsResult* result);
+
+/* Frees the SSL without touching the socket. NULL is allowed. */
+KTLS_EXPORT void KtlsNative_ConnectionFree(KtlsConnection* connection);
+
+/* Judges the peer's certificate chain while the handshake waits: chain[0] is the leaf, then what the peer sent, DER,
+ * valid during the call only. Returns an X509_V_* code: 0 accepts, anything else ends the handshake with the alert
+ * that OpenSSL maps that code to. Must not call back into this connection. */
+typedef int32_t (*KtlsVerifyCallback)(intptr_t state, const KtlsBlob* chain, int32_t count);
+
+/* One handshake step. OK: done. verify may be NULL where the context does not verify peers (EINVAL elsewhere); it and
+ * state are forgotten before the call returns. A certificate that comes later (renegotiation, under
+ * KTLS_FLAG_ALLOW_RENEGOTIATION) meets no callback and is refused. A resumed session brings no certificate to judge. */
+KTLS_EXPORT int32_t KtlsNative_Handshake(
+    KtlsConnection* connection, int32_t socket, KtlsVerifyCallback verify, intptr_t state, KtlsResult* result);
+
+/* ---------------------------------------------------------------- pauses of the handshake */
+
+/* Each of the calls that decide answers EBUSY where the handshake is not paused at its place. */
+
+/* Bits of KtlsClientHello.versions */
+#define KTLS_OFFERS_SSL3 0x1
+#define KTLS_OFFERS_TLS10 0x2
+#define KTLS_OFFERS_TLS11 0x4
+#define KTLS_OFFERS_TLS12 0x8
+#define KTLS_OFFERS_TLS13 0x10
+
+typedef struct KtlsClientHello
+{
+    int32_t versions;        /* KTLS_OFFERS_*: of supported_versions where it was sent, else the legacy version alone */
+    int32_t alpnLength;      /* bytes in alpn; 0: no extension, or a malformed one */
+    int32_t alpnTruncated;   /* 1: the offer is longer; alpn holds the names that fit, whole */
+    int32_t reserved;        /* 0 */
+    uint8_t serverName[256]; /* NUL-terminated, printable ASCII; empty: no server_name, or a malformed one */
+    uint8_t alpn[1024];      /* wire form (RFC 7301, 3.1), without the list's own length */
+} KtlsClientHello;
+_Static_assert(sizeof(KtlsClientHello) == 1296, "mirrored by the managed side");
+
+/* What the client offers; nothing of it is authenticated yet. EBUSY unless paused at the ClientHello. */
+KTLS_EXPORT int32_t KtlsNative_GetClientHello(KtlsConnection* connection, KtlsClientHello* clientHello);
+
+/* Decides the pause at the ClientHello: the handshake goes on, at the next KtlsNative_Handshake, as if the connection
+ * had been made from newContext, which is referenced and may be the present one. EINVAL: not a server's context. Only
+ * tickets are still sealed with the first context's keys: see sessionIdContext. status TLS_ERROR: OpenSSL could not
+ * (memory); the pause lasts. */
+KTLS_EXPORT int32_t KtlsNative_SwitchContext(KtlsConnection* connection, KtlsContext* newContext, KtlsResult* result);
+
+/* Decides the pause at the ClientHello the other way: sends this fatal alert and ends the connection (status
+ * TLS_ERROR, repeated by every later call). alert: 10, 20, 22, 40, 42 to 51, 70, 71, 80, 86, 110, 112, 113, 115 or
+ * 120 (RFC 8446, 6.2), EINVAL otherwise. */
+KTLS_EXPORT int32_t
+KtlsNative_AbortHandshake(KtlsConnection* connection, int32_t socket, int32_t alert, KtlsResult* result);
+
+/* Stapled where the client asked for it and a certificate is sent (RFC 6066, 8). data: OCSPResponse in DER, copied
+ * (OpenSSL 3.6 staples nothing where it cannot parse it); length 1 to 16000 (OpenSSL's TLS 1.2 clients take one
+ * record). A later call replaces it. EINVAL on a client; EBUSY once the handshake runs, except between a pause at the
+ * ClientHello and the next KtlsNative_Handshake. */
+KTLS_EXPORT int32_t KtlsNative_SetOcspResponse(KtlsConnection* connection, const uint8_t* data, int32_t length);
+
+/* DER of a distinguished name that the peer announced as an acceptable issuer, by index, in the peer's order. *length,
+ * ERANGE and ENODATA as with KtlsNative_GetPeerCertificate. The server's certificate was judged before this pause. */
+KTLS_EXPORT int32_t KtlsNative_GetAcceptableIssuer(
+    KtlsConnection* connection, int32_t index, uint8_t* buffer, int32_t capacity, int32_t* length);
+
+/* Decides the pause at the CertificateRequest: this chain (leaf, then intermediates, DER) is sent in place of the
+ * context's; count 0 with privateKey 0: none is. privateKey: EVP_PKEY*, a reference is taken. status TLS_ERROR: OpenSSL
+ * refused it; nothing is left of it and the pause lasts. A later request (renegotiation) is answered the same. */
+KTLS_EXPORT int32_t KtlsNative_UseCertificate(
+    KtlsConnection* connection, const KtlsBlob* certificates, int32_t count, intptr_t privateKey, KtlsResult* result);
+
+/* ---------------------------------------------------------------- established connections */
+
+/* SSL_read: hands out application data and takes any control records on the way. capacity 0 to INT32_MAX; with
+ * capacity 0 nothing is consumed: OK means that at least one byte is ready, as pending then says. */
+KTLS_EXPORT int32_t
+KtlsNative_Read(KtlsConnection* connection, int32_t socket, uint8_t* buffer, int32_t capacity, KtlsResult* result);
+
+/* SSL_write, partial writes enabled. length 1 to INT32_MAX. After WANT_WRITE the retry must offer the same bytes
+ * (the buffer may have moved). EPERM where sending is in the kernel: data goes by send(2) there, and before 3.5.7
+ * OpenSSL would keep the caller's pointer across WANT_WRITE. */
+KTLS_EXPORT int32_t
+KtlsNative_Write(KtlsConnection* connection, int32_t socket, const uint8_t* buffer, int32_t length, KtlsResult* result);
+
+/* SSL_shutdown's first half: sends close_notify once. OK: it is sent (now or before). */
+KTLS_EXPORT int32_t KtlsNative_Shutdown(KtlsConnection* connection, int32_t socket, KtlsResult* result);
+
+/* Sends a KeyUpdate (TLS 1.3), or the one that is due as the answer to the peer's. requestPeer: 1 asks the peer to
+ * update as well. No data may be on its way through send(2) meanwhile. Call again with the same arguments after
+ * WANT_WRITE. ENOTSUP, nothing sent: not TLS 1.3, or this libssl cannot hand the kernel a new sending key (< 3.2). */
+KTLS_EXPORT int32_t
+KtlsNative_KeyUpdate(KtlsConnection* connection, int32_t socket, int32_t requestPeer, KtlsResult* result);
+
+typedef struct KtlsConnectionInfo
+{
+    int32_t protocolVersion; /* 0x0303, 0x0304, ...; 0 before the handshake */
+    int32_t cipherSuite;     /* IANA number, 0 before the handshake */
+    int32_t ktlsSend;        /* BIO_get_ktls_send on SSL_get_wbio: 1 or 0; 0 when unknown */
+    int32_t ktlsReceive;     /* BIO_get_ktls_recv on SSL_get_rbio: 1 or 0; 0 when unknown */
+    int32_t resumed;         /* SSL_session_reused */
+    int32_t pending;         /* SSL_has_pending */
+    int32_t alpnLength;      /* 0: none negotiated */
+    uint8_t alpn[256];
+    uint8_t serverName[256];      /* server: SNI received, NUL-terminated, empty for none */
+    int32_t certificateRequested; /* client: 1 where the server asked for a certificate */
+} KtlsConnectionInfo;
+
+KTLS_EXPORT int32_t KtlsNative_GetConnectionInfo(KtlsConnection* connection, KtlsConnectionInfo* info);
+
+/* DER of the peer's certificate: index 0 is the leaf, then the chain as sent. *length is set to the size; it is
+ * copied only where capacity suffices, ERANGE otherwise; ENODATA: no certificate with this index. */
+KTLS_EXPORT int32_t KtlsNative_GetPeerCertificate(
+    KtlsConnection* connection, int32_t index, uint8_t* buffer, int32_t capacity, int32_t* length);
+
+/* The Finished message of the handshake, ours (peer 0) or the peer's (peer 1): tls-unique (RFC 5929, 3.1) is made of
+ * them, below TLS 1.3 only. *length, ERANGE as with KtlsNative_GetPeerCertificate; ENODATA before the handshake has
+ * ended well. */
+KTLS_EXPORT int32_t
+KtlsNative_GetFinished(KtlsConnection* connection, int32_t peer, uint8_t* buffer, int32_t capacity, int32_t* length);
+
+/* ---------------------------------------------------------------- sessions of clients */
+
+/* A session vouches for the peer in place of its certificate, which no callback sees again: use it only for the name,
+ * the trust and the options it was made under. */
+
+typedef struct KtlsSessionInfo
+{
+    int32_t protocolVersion;       /* 0x0303, 0x0304, ... */
+    int32_t resumable;             /* 0: a full handshake would follow. TLS 1.3 sets that at the first use. */
+    int64_t createdSeconds;        /* Unix time; of the full handshake, or of the TLS 1.3 ticket */
+    int64_t timeoutSeconds;        /* OpenSSL's own limit, from then on */
+    int64_t ticketLifetimeSeconds; /* the server's limit on its ticket; 0: not stated */
+} KtlsSessionInfo;
+_Static_assert(sizeof(KtlsSessionInfo) == 32, "mirrored by the managed side");
+
+/* Under KTLS_FLAG_CLIENT_SESSIONS: hands out the newest session since the last call, NULL for none; to be given to
+ * KtlsNative_SessionFree once. TLS 1.2 has one after the full handshake, TLS 1.3 after a Read that met a ticket. It
+ * ceases to be resumable when its connection ends with a fatal alert. */
+KTLS_EXPORT int32_t KtlsNative_TakeSession(KtlsConnection* connection, KtlsSession** session);
+
+/* Offers the session in this client's handshake; GetConnectionInfo's resumed says whether the server took it. EBUSY
+ * after the first KtlsNative_Handshake. The session stays the caller's, and may be used on several connections at once
+ * (TLS 1.3: RFC 8446, C.4 advises against it). ENOMEM: OpenSSL could not take it. */
+KTLS_EXPORT int32_t KtlsNative_UseSession(KtlsConnection* connection, KtlsSession* session);
+
+KTLS_EXPORT int32_t KtlsNative_SessionInfo(KtlsSession* session, KtlsSessionInfo* info);
+
+/* Releases the caller's reference; connections keep what they use. NULL is allowed. */
+KTLS_EXPORT void KtlsNative_SessionFree(KtlsSession* session);
+
+/* ---------------------------------------------------------------- the kernel's own word */
+
+#define KTLS_CONF_NONE 0     /* no keys in the kernel for this direction */
+#define KTLS_CONF_UNKNOWN 1  /* keys are there; software or device is not known (sock_diag denied or absent) */
+#define KTLS_CONF_SOFTWARE 2 /* TLS_SW */
+#define KTLS_CONF_DEVICE 3   /* TLS_HW */
+
+typedef struct KtlsSocketInfo
+{
+    int32_t ulp;         /* 1: the "tls" upper layer protocol is attached; 0: none; 2: another one */
+    int32_t sendConf;    /* KTLS_CONF_* */
+    int32_t receiveConf; /* KTLS_CONF_* */
+    int32_t version;     /* 0x0303 or 0x0304, 0 unknown */
+    int32_t cipher;      /* TLS_CIPHER_*: 51 GCM128, 52 GCM256, 53 CCM128, 54 ChaCha20; 0 unknown */
+    int32_t maxSegment;  /* TCP_MAXSEG in bytes, 0 unknown */
+    uint8_t ulpName[32]; /* NUL-terminated, empty for none */
+} KtlsSocketInfo;
+
+/* Reads TCP_ULP, TLS_TX, TLS_RX by getsockopt (no key material is read) and TLS_INFO by sock_diag where allowed. */
+KTLS_EXPORT int32_t KtlsNative_GetSocketInfo(int32_t socket, KtlsSocketInfo* info);
+
+/* ---------------------------------------------------------------- probe */
+
+#define KTLS_PROBE_CIPHERS 4  /* order: AES-128-GCM, AES-256-GCM, AES-128-CCM, ChaCha20-Poly1305 */
+#define KTLS_PROBE_VERSIONS 2 /* order: TLS 1.2, TLS 1.3 */
+
+typedef struct KtlsProbe
+{
+    int32_t ulpErrno;                                         /* 0: "tls" can be attached; ENOENT: no module; ... */
+    int32_t send[KTLS_PROBE_VERSIONS][KTLS_PROBE_CIPHERS];    /* 0: keys accepted; else the errno */
+    int32_t receive[KTLS_PROBE_VERSIONS][KTLS_PROBE_CIPHERS]; /* 0: keys accepted; else the errno */
+    int32_t rekeySendErrno;    /* 0: a second TLS 1.3 sending key is accepted (Linux 6.14) */
+    int32_t rekeyReceiveErrno; /* 0: a second TLS 1.3 receiving key is accepted (Linux 6.14) */
+    int32_t noPadErrno;        /* 0: TLS_RX_EXPECT_NO_PAD (Linux 6.0) */
+    int32_t zeroCopyErrno;     /* 0: TLS_TX_ZEROCOPY_RO (Linux 5.19) */
+} KtlsProbe;
+
+/* Finds out what this kernel takes, by trying it on connected loopback TCP pairs of its own; all sockets are closed
+ * again and the keys are throw-away. 0, or the errno of making such a pair (no network namespace loopback, EMFILE). */
+KTLS_EXPORT int32_t KtlsNative_ProbeKernel(KtlsProbe* probe);
+
+/* ---------------------------------------------------------------- writability */
+
+/* An epoll set for the one thing .NET's Socket does not offer: waiting for writability without a thread per wait. */
+
+/* *poller is a file descriptor, to be closed by KtlsNative_PollerClose. */
+KTLS_EXPORT int32_t KtlsNative_PollerCreate(int32_t* poller);
+KTLS_EXPORT void KtlsNative_PollerClose(int32_t poller);
+
+/* Arms one wait: the next KtlsNative_PollerWait after socket became writable (or failed) reports token, once. The
+ * poller watches a duplicate of socket, returned in *watch, so that the caller may close socket at any time; the
+ * caller gives *watch to KtlsNative_PollerDisarm exactly once, after the report or to give up. Until then the duplicate
+ * keeps the connection open: closing socket sends the peer no FIN (shutdown does). */
+KTLS_EXPORT int32_t KtlsNative_PollerArm(int32_t poller, int32_t socket, int64_t token, int32_t* watch);
+KTLS_EXPORT int32_t KtlsNative_PollerDisarm(int32_t poller, int32_t watch);
+
+/* Blocks until something is reported. *count: 1 to capacity (1 to 256) tokens. KtlsNative_PollerClose does not wake
+ * it: to end a waiting thread, arm a socket that is writable. */
+KTLS_EXPORT int32_t KtlsNative_PollerWait(int32_t poller, int64_t* tokens, int32_t capacity, int32_t* count);
+
+#endif

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+#include "ktls_handshake.h"
+#include "ktls_connection.h"
+#include "ktls_context.h"
+#include "ktls_result.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Encodes one certificate into a block of its own; NULL data on failure. */
+static KtlsBlob Encode(const KtlsOpenSsl* api, const X509* certificate)
+{
+    KtlsBlob blob = {NULL, 0, 0};
+    int length = api->i2d_X509(certificate, NULL);
+    unsigned char* data = length > 0 ? malloc((size_t)length) : NULL;
+    if (data != NULL)
+    {
+        unsigned char* at = data;
+        blob.length = api->i2d_X509(certificate, &at);
+        blob.data = data;
+    }
+    return blob;
+}
+
+static void FreeChain(KtlsBlob* chain, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++)
+    {
+        free((void*)(uintptr_t)chain[i].data);
+    }
+    free(chain);
+}
+
+/* The leaf, then what the peer sent; OpenSSL's untrusted list begins with the leaf itself, which is left out.
+ * Returns the number of blobs, 0 on failure. */
+static int32_t BuildChain(const KtlsOpenSsl* api, const X509_STORE_CTX* store, KtlsBlob** chain)
+{
+    const X509* leaf = api->X509_STORE_CTX_get0_cert(store);
+    const OPENSSL_STACK* sent = api->X509_STORE_CTX_get0_untrusted(store);
+    int sentCount = sent != NULL ? api->OPENSSL_sk_num(sent) : 0;
+    if (leaf == NULL || sentCount < 0)
+    {
+        return 0;
+    }
+    KtlsBlob* blobs = calloc((size_t)sentCount + 1, sizeof(*blobs));
+    if (blobs == NULL)
+    {
+        return 0;
+    }
+
+    int32_t count = 0;
+    blobs[count++] = Encode(api, leaf);
+    bool complete = blobs[0].data != NULL;
+    for (int i = 0; complete && i < sentCount; i++)
+    {
+        const X509* certificate = api->OPENSSL_sk_value(sent, i);
+        if (certificate != leaf)
+        {
+            blobs[count] = Encode(api, certificate);
+            complete = blobs[count++].data != NULL;
+        }
+    }
+    if (!complete)
+    {
+        FreeChain(blobs, count);
+        return 0;
+    }
+    *chain = blobs;
+    return count;
+}
+
+static int32_t Judge(const KtlsOpenSsl* api, const X509_STORE_CTX* store)
+{
+    const SSL* ssl = api->X509_STORE_CTX_get_ex_data(store, api->SSL_get_ex_data_X509_STORE_CTX_idx());
+    const KtlsConnection* connection = ssl != NULL ? KtlsConnection_Of(api, ssl) : NULL;
+    if (connection == NULL || connection->verify == NULL)
+    {
+        return X509_V_ERR_APPLICATION_VERIFICATION;
+    }
+
+    KtlsBlob* chain = NULL;
+    int32_t count = BuildChain(api, store, &chain);
+    if (count == 0)
+    {
+        return X509_V_ERR_OUT_OF_MEM;
+    }
+    int32_t verdict = connection->verify(connection->verifyState, chain, count);
+    FreeChain(chain, count);
+    return verdict >= X509_V_OK ? verdict : X509_V_ERR_APPLICATION_VERIFICATION;
+}
+
+int KtlsHandshake_VerifyPeer(X509_STORE_CTX* store, void* argument)
+{
+    (void)argument;
+    const KtlsOpenSsl* api = KtlsOpenSsl_Get();
+    int32_t verdict = Judge(api, store);
+    /* The callback ran .NET's chain building on this thread; what that left is not this handshake's error. */
+    KtlsOpenSsl_ClearErrors(api);
+    api->X509_STORE_CTX_set_error(store, verdict);
+    return verdict == X509_V_OK;
+}
+
+int32_t KtlsNative_Handshake(
+    KtlsConnection* connection, int32_t socket, KtlsVerifyCallback verify, intptr_t state, KtlsResult* result)
+{
+    const KtlsOpenSsl* api = NULL;
+    int32_t refusal = KtlsConnection_Enter(connection, socket, result, &api);
+    if (refusal != 0)
+    {
+        return refusal;
+    }
+    if (verify == NULL && connection->context->verifiesPeer)
+    {
+        return EINVAL;
+    }
+    if (connection->failure.status != KTLS_STATUS_OK)
+    {
+        *result = connection->failure;
+        return 0;
+    }
+
+    connection->verify = verify;
+    connection->verifyState = state;
+    connection->inHandshake = true;
+    int returned;
+    int error;
+    do
+    {
+        KtlsResult_Begin(api, result);
+        returned = api->SSL_do_handshake(connection->ssl);
+        error = errno;
+    } while (KtlsResult_Complete(api, connection->ssl, returned, error, false, result));
+    connection->inHandshake = false;
+    connection->verify = NULL;
+    connection->verifyState = 0;
+    connection->beforeHello = result->status == KTLS_STATUS_WANT_CLIENT_HELLO;
+
+    connection->established |= result->status == KTLS_STATUS_OK;
+    KtlsConnection_NoteFailure(api, connection, result);
+    return 0;
+}

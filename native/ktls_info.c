@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include "ktls_connection.h"
+#include "ktls_context.h"
+#include "ktls_io.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define FINISHED_MAX 64 /* EVP_MAX_MD_SIZE */
+
+int32_t KtlsNative_GetConnectionInfo(KtlsConnection* connection, KtlsConnectionInfo* info)
+{
+    if (info == NULL)
+    {
+        return EINVAL;
+    }
+    memset(info, 0, sizeof(*info));
+    const KtlsOpenSsl* api = KtlsOpenSsl_Get();
+    if (api == NULL)
+    {
+        return ENOSYS;
+    }
+    if (!KtlsConnection_IsValid(connection))
+    {
+        return EINVAL;
+    }
+
+    const SSL* ssl = connection->ssl;
+    const char* serverName =
+        connection->context->server ? api->SSL_get_servername(ssl, TLSEXT_NAMETYPE_HOST_NAME) : NULL;
+    if (serverName != NULL)
+    {
+        (void)strncpy((char*)info->serverName, serverName, sizeof(info->serverName) - 1);
+    }
+    if (!connection->established)
+    {
+        return 0;
+    }
+
+    const SSL_CIPHER* cipher = api->SSL_get_current_cipher(ssl);
+    const unsigned char* alpn = NULL;
+    unsigned int alpnLength = 0;
+    api->SSL_get0_alpn_selected(ssl, &alpn, &alpnLength);
+    if (alpn != NULL && alpnLength <= sizeof(info->alpn))
+    {
+        memcpy(info->alpn, alpn, alpnLength);
+        info->alpnLength = (int32_t)alpnLength;
+    }
+    info->protocolVersion = api->SSL_version(ssl);
+    info->cipherSuite = cipher != NULL ? api->SSL_CIPHER_get_protocol_id(cipher) : 0;
+    info->ktlsSend = KtlsIo_IsSendOffloaded(api, ssl);
+    info->ktlsReceive = KtlsIo_IsReceiveOffloaded(api, ssl);
+    info->resumed = api->SSL_session_reused(ssl) != 0;
+    info->pending = api->SSL_has_pending(ssl) != 0;
+    info->certificateRequested = connection->certificateRequested;
+    return 0;
+}
+
+static const X509* FindPeerCertificate(const KtlsOpenSsl* api, const KtlsConnection* connection, int32_t index)
+{
+    if (index == 0)
+    {
+        return api->SSL_get0_peer_certificate(connection->ssl);
+    }
+    const OPENSSL_STACK* chain = api->SSL_get_peer_cert_chain(connection->ssl);
+    int count = chain != NULL ? api->OPENSSL_sk_num(chain) : 0;
+    /* Only a client's chain includes the leaf. */
+    int at = connection->context->server ? index - 1 : index;
+    return at < count ? api->OPENSSL_sk_value(chain, at) : NULL;
+}
+
+int32_t KtlsNative_GetPeerCertificate(
+    KtlsConnection* connection, int32_t index, uint8_t* buffer, int32_t capacity, int32_t* length)
+{
+    if (length == NULL)
+    {
+        return EINVAL;
+    }
+    *length = 0;
+    const KtlsOpenSsl* api = KtlsOpenSsl_Get();
+    if (api == NULL)
+    {
+        return ENOSYS;
+    }
+    if (!KtlsConnection_IsValid(connection) || index < 0 || capacity < 0 || (capacity > 0 && buffer == NULL))
+    {
+        return EINVAL;
+    }
+
+    KtlsOpenSsl_ClearErrors(api);
+    const X509* certificate = FindPeerCertificate(api, connection, index);
+    if (certificate == NULL)
+    {
+        return ENODATA;
+    }
+    int size = api->i2d_X509(certificate, NULL);
+    KtlsOpenSsl_ClearErrors(api);
+    if (size <= 0)
+    {
+        return ENOMEM;
+    }
+    *length = size;
+    if (capacity < size)
+    {
+        return ERANGE;
+    }
+    unsigned char* at = buffer;
+    (void)api->i2d_X509(certificate, &at);
+    return 0;
+}
+
+int32_t KtlsNative_GetFinished(
+    KtlsConnection* connection, int32_t peer, uint8_t* buffer, int32_t capacity, int32_t* length)
+{
+    if (length == NULL)
+    {
+        return EINVAL;
+    }
+    *length = 0;
+    const KtlsOpenSsl* api = KtlsOpenSsl_Get();
+    if (api == NULL)
+    {
+        return ENOSYS;
+    }
+    if (!KtlsConnection_IsValid(connection) || (peer != 0 && peer != 1) || capacity < 0 ||
+        (capacity > 0 && buffer == NULL))
+    {
+        return EINVAL;
+    }
+
+    uint8_t finished[FINISHED_MAX];
+    size_t size = !connection->established ? 0
+                  : peer != 0              ? api->SSL_get_peer_finished(connection->ssl, finished, sizeof(finished))
+                                           : api->SSL_get_finished(connection->ssl, finished, sizeof(finished));
+    if (size == 0 || size > sizeof(finished))
+    {
+        return ENODATA;
+    }
+    *length = (int32_t)size;
+    if ((size_t)capacity < size)
+    {
+        return ERANGE;
+    }
+    memcpy(buffer, finished, size);
+    return 0;
+}

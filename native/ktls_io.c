@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+#include "ktls_io.h"
+#include "ktls_connection.h"
+#include "ktls_context.h"
+#include "ktls_result.h"
+
+#include <errno.h>
+#include <string.h>
+
+bool KtlsIo_IsSendOffloaded(const KtlsOpenSsl* api, const SSL* ssl)
+{
+    BIO* bio = api->SSL_get_wbio(ssl);
+    return bio != NULL && api->BIO_ctrl(bio, BIO_CTRL_GET_KTLS_SEND, 0, NULL) > 0;
+}
+
+bool KtlsIo_IsReceiveOffloaded(const KtlsOpenSsl* api, const SSL* ssl)
+{
+    BIO* bio = api->SSL_get_rbio(ssl);
+    return bio != NULL && api->BIO_ctrl(bio, BIO_CTRL_GET_KTLS_RECV, 0, NULL) > 0;
+}
+
+/* As KtlsConnection_Enter, for calls that need a finished handshake. *ended: a failure of before is repeated. */
+static int32_t Enter(
+    const KtlsConnection* connection, int32_t socket, KtlsResult* result, const KtlsOpenSsl** api, bool* ended)
+{
+    int32_t refusal = KtlsConnection_Enter(connection, socket, result, api);
+    if (refusal != 0)
+    {
+        return refusal;
+    }
+    *ended = connection->failure.status != KTLS_STATUS_OK;
+    if (*ended)
+    {
+        *result = connection->failure;
+        return 0;
+    }
+    return connection->established ? 0 : ENOTCONN;
+}
+
+/* After each call: any of them may have written the queued KeyUpdate, and any may have ended the connection.
+ * OpenSSL forgets the update's type when it builds the message, and leaves its handshake state once it is out. */
+static void Settle(const KtlsOpenSsl* api, KtlsConnection* connection, KtlsResult* result)
+{
+    if (connection->updateStarted)
+    {
+        connection->updateStarted = result->keyUpdate != 0 || !api->SSL_is_init_finished(connection->ssl);
+        result->keyUpdate = connection->updateStarted;
+    }
+    KtlsConnection_NoteFailure(api, connection, result);
+}
+
+int32_t KtlsNative_Read(
+    KtlsConnection* connection, int32_t socket, uint8_t* buffer, int32_t capacity, KtlsResult* result)
+{
+    const KtlsOpenSsl* api = NULL;
+    bool ended = false;
+    int32_t refusal = Enter(connection, socket, result, &api, &ended);
+    if (refusal != 0)
+    {
+        return refusal;
+    }
+    if (capacity < 0 || (capacity > 0 && buffer == NULL))
+    {
+        return EINVAL;
+    }
+    if (ended)
+    {
+        return 0;
+    }
+
+    int returned;
+    int error;
+    do
+    {
+        uint8_t scratch = 0;
+        KtlsResult_Begin(api, result);
+        returned = capacity > 0 ? api->SSL_read(connection->ssl, buffer, capacity)
+                                : api->SSL_peek(connection->ssl, &scratch, sizeof(scratch));
+        error = errno;
+        explicit_bzero(&scratch, sizeof(scratch));
+    } while (KtlsResult_Complete(api, connection->ssl, returned, error, false, result));
+
+    if (result->status == KTLS_STATUS_OK && capacity > 0)
+    {
+        result->bytes = returned;
+    }
+    Settle(api, connection, result);
+    return 0;
+}
+
+int32_t KtlsNative_Write(
+    KtlsConnection* connection, int32_t socket, const uint8_t* buffer, int32_t length, KtlsResult* result)
+{
+    const KtlsOpenSsl* api = NULL;
+    bool ended = false;
+    int32_t refusal = Enter(connection, socket, result, &api, &ended);
+    if (refusal != 0)
+    {
+        return refusal;
+    }
+    if (length < 1 || buffer == NULL)
+    {
+        return EINVAL;
+    }
+    if (ended)
+    {
+        return 0;
+    }
+    if (connection->closeSent)
+    {
+        return EPIPE;
+    }
+    if (KtlsIo_IsSendOffloaded(api, connection->ssl))
+    {
+        return EPERM;
+    }
+
+    int returned;
+    int error;
+    do
+    {
+        KtlsResult_Begin(api, result);
+        returned = api->SSL_write(connection->ssl, buffer, length);
+        error = errno;
+    } while (KtlsResult_Complete(api, connection->ssl, returned, error, true, result));
+
+    if (result->status == KTLS_STATUS_OK)
+    {
+        result->bytes = returned;
+    }
+    Settle(api, connection, result);
+    return 0;
+}
+
+int32_t KtlsNative_Shutdown(KtlsConnection* connection, int32_t socket, KtlsResult* result)
+{
+    const KtlsOpenSsl* api = NULL;
+    bool ended = false;
+    int32_t refusal = Enter(connection, socket, result, &api, &ended);
+    /* A further SSL_shutdown would read, in search of the peer's close_notify. */
+    if (refusal != 0 || ended || connection->closeSent)
+    {
+        return refusal;
+    }
+
+    int returned;
+    int error;
+    do
+    {
+        KtlsResult_Begin(api, result);
+        returned = api->SSL_shutdown(connection->ssl);
+        error = errno;
+        /* 0: sent, and the peer's has not come yet. */
+        returned = returned == 0 ? 1 : returned;
+    } while (KtlsResult_Complete(api, connection->ssl, returned, error, true, result));
+
+    connection->closeSent |= result->status == KTLS_STATUS_OK;
+    Settle(api, connection, result);
+    return 0;
+}
+
+/* Queues the message in OpenSSL once; what is queued survives WANT_WRITE. Returns false where result is final. */
+static bool StartKeyUpdate(const KtlsOpenSsl* api, KtlsConnection* connection, int32_t requestPeer, KtlsResult* result)
+{
+    if (connection->updateStarted)
+    {
+        return true;
+    }
+    if (!api->SSL_is_init_finished(connection->ssl))
+    {
+        /* Half of a handshake message of the peer's is in; OpenSSL can send none before it has read the rest. */
+        result->status = KTLS_STATUS_WANT_READ;
+        return false;
+    }
+    KtlsResult_Begin(api, result);
+    /* It also serves as the answer that is due, where one is: the peer only waits for new keys. */
+    if (api->SSL_key_update(
+            connection->ssl, requestPeer != 0 ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED) != 1)
+    {
+        KtlsResult_Refused(api, result);
+        return false;
+    }
+    connection->updateStarted = true;
+    return true;
+}
+
+int32_t KtlsNative_KeyUpdate(KtlsConnection* connection, int32_t socket, int32_t requestPeer, KtlsResult* result)
+{
+    const KtlsOpenSsl* api = NULL;
+    bool ended = false;
+    int32_t refusal = Enter(connection, socket, result, &api, &ended);
+    if (refusal != 0)
+    {
+        return refusal;
+    }
+    if (requestPeer != 0 && requestPeer != 1)
+    {
+        return EINVAL;
+    }
+    if (ended)
+    {
+        return 0;
+    }
+    if (connection->closeSent)
+    {
+        return EPIPE;
+    }
+    if (api->SSL_key_update == NULL || api->SSL_get_key_update_type == NULL)
+    {
+        return ENOSYS;
+    }
+    /* Before 3.2 OpenSSL changes its own key and leaves the kernel's: every later byte would be garbage. */
+    if (api->SSL_version(connection->ssl) != TLS1_3_VERSION ||
+        (api->version < KTLS_OPENSSL_3_2 && KtlsIo_IsSendOffloaded(api, connection->ssl)))
+    {
+        return ENOTSUP;
+    }
+    if (!StartKeyUpdate(api, connection, requestPeer, result))
+    {
+        return 0;
+    }
+
+    int returned;
+    int error;
+    do
+    {
+        KtlsResult_Begin(api, result);
+        returned = api->SSL_do_handshake(connection->ssl);
+        error = errno;
+    } while (KtlsResult_Complete(api, connection->ssl, returned, error, true, result));
+
+    Settle(api, connection, result);
+    return 0;
+}

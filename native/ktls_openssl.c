@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+#include "ktls_openssl.h"
+#include "ktls_export.h"
+#include "ktls_hello.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+_Static_assert(sizeof(void*) == sizeof(void (*)(void)), "dlsym's answer must fit a function pointer");
+_Static_assert(sizeof(void*) == 8, "64-bit targets only: error codes and options are passed as long");
+
+#define SSL_LIBRARY "libssl.so."
+#define CRYPTO_LIBRARY "libcrypto.so."
+#define DEFAULT_SUFFIX "3"
+
+typedef struct Symbol
+{
+    const char* name;
+    size_t offset;
+    bool required;
+} Symbol;
+
+#define REQUIRED_ROW(type, name, parameters) {#name, offsetof(KtlsOpenSsl, name), true},
+#define OPTIONAL_ROW(type, name, parameters) {#name, offsetof(KtlsOpenSsl, name), false},
+static const Symbol s_rows[] = {KTLS_OPENSSL_SYMBOLS(REQUIRED_ROW, OPTIONAL_ROW)};
+
+/* Written once, under the lock; the pointer publishes the table to other threads. */
+static pthread_mutex_t s_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool s_tried;
+static int32_t s_answer;
+static KtlsLibraryInfo s_info;
+static KtlsOpenSsl s_table;
+static _Atomic(const KtlsOpenSsl*) s_published;
+
+const KtlsOpenSsl* KtlsOpenSsl_Get(void)
+{
+    return atomic_load_explicit(&s_published, memory_order_acquire);
+}
+
+void KtlsOpenSsl_ClearErrors(const KtlsOpenSsl* api)
+{
+    /* The look is much cheaper than clearing, and the queue is nearly always empty. */
+    if (api->ERR_peek_error() != 0)
+    {
+        api->ERR_clear_error();
+    }
+}
+
+static void CopyText(uint8_t* target, size_t capacity, const char* text)
+{
+    (void)snprintf((char*)target, capacity, "%s", text);
+}
+
+/* An image already in the process is the one whose SSL_CTX and EVP_PKEY objects .NET hands us. */
+static void* OpenLibrary(const char* suffix, KtlsLibraryInfo* info)
+{
+    char name[sizeof(info->soName)];
+    int length = snprintf(name, sizeof(name), SSL_LIBRARY "%s", suffix);
+    if (length < 0 || (size_t)length >= sizeof(name))
+    {
+        return NULL;
+    }
+
+    void* library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+    int32_t fromProcess = library != NULL;
+    if (library == NULL)
+    {
+        library = dlopen(name, RTLD_LAZY);
+    }
+    if (library != NULL)
+    {
+        CopyText(info->soName, sizeof(info->soName), name);
+        info->fromProcess = fromProcess;
+    }
+    return library;
+}
+
+/* dlsym on libssl also searches what libssl depends on, which covers libcrypto; a libssl that was linked to it in
+ * some other way is served by the libcrypto of the same suffix. */
+static void* FindSymbol(void* library, const char* soName, const char* name)
+{
+    void* symbol = dlsym(library, name);
+    if (symbol == NULL)
+    {
+        char crypto[80];
+        (void)snprintf(crypto, sizeof(crypto), CRYPTO_LIBRARY "%s", soName + sizeof(SSL_LIBRARY) - 1);
+        void* cryptoLibrary = dlopen(crypto, RTLD_LAZY | RTLD_NOLOAD);
+        if (cryptoLibrary != NULL)
+        {
+            symbol = dlsym(cryptoLibrary, name);
+            (void)dlclose(cryptoLibrary); /* only drops the reference of this look */
+        }
+    }
+    return symbol;
+}
+
+static bool FillTable(void* library, KtlsOpenSsl* table, KtlsLibraryInfo* info)
+{
+    for (size_t i = 0; i < sizeof(s_rows) / sizeof(s_rows[0]); i++)
+    {
+        void* symbol = FindSymbol(library, (const char*)info->soName, s_rows[i].name);
+        if (symbol == NULL && s_rows[i].required)
+        {
+            CopyText(info->missingSymbol, sizeof(info->missingSymbol), s_rows[i].name);
+            return false;
+        }
+        memcpy((char*)table + s_rows[i].offset, &symbol, sizeof(symbol));
+    }
+    return true;
+}
+
+/* A build without kTLS compiles the questions out of its socket BIO, and then answers 0 whatever the flags say.
+ * BIO_FLAGS 0x1000 to 0x4000 are reserved for kTLS (openssl/bio.h); no descriptor is involved. */
+static bool HasKtls(const KtlsOpenSsl* api)
+{
+    const int reservedForKtls = 0x7000;
+    BIO* bio = api->BIO_new(api->BIO_s_socket());
+    if (bio == NULL)
+    {
+        return false;
+    }
+
+    api->BIO_set_flags(bio, reservedForKtls);
+    bool has = api->BIO_ctrl(bio, BIO_CTRL_GET_KTLS_SEND, 0, NULL) > 0 &&
+               api->BIO_ctrl(bio, BIO_CTRL_GET_KTLS_RECV, 0, NULL) > 0;
+    api->BIO_clear_flags(bio, reservedForKtls);
+    (void)api->BIO_free(bio);
+    return has;
+}
+
+static int32_t GetCapabilities(const KtlsOpenSsl* api)
+{
+    int32_t capabilities = HasKtls(api) ? KTLS_CAP_KTLS : 0;
+    if (api->SSL_key_update != NULL && api->SSL_get_key_update_type != NULL)
+    {
+        capabilities |= KTLS_CAP_KEY_UPDATE;
+    }
+    if (api->SSL_sendfile != NULL)
+    {
+        capabilities |= KTLS_CAP_SENDFILE;
+    }
+    if (KtlsHello_IsSupported(api))
+    {
+        capabilities |= KTLS_CAP_CLIENT_HELLO_CB;
+    }
+    return capabilities;
+}
+
+/* A library that is refused stays open: unloading an OpenSSL is not safe (its exit handlers, its thread data). */
+static int32_t Bind(const char* versionOverride, KtlsOpenSsl* table, KtlsLibraryInfo* info)
+{
+    void* library = NULL;
+    if (versionOverride != NULL && versionOverride[0] != '\0')
+    {
+        library = OpenLibrary(versionOverride, info);
+    }
+    if (library == NULL)
+    {
+        library = OpenLibrary(DEFAULT_SUFFIX, info);
+    }
+    if (library == NULL)
+    {
+        return ENOENT;
+    }
+
+    if (!FillTable(library, table, info))
+    {
+        return ENOSYS;
+    }
+
+    table->version = table->OpenSSL_version_num();
+    info->openSslVersion = (int64_t)table->version;
+    CopyText(info->versionText, sizeof(info->versionText), table->OpenSSL_version(0));
+    if (table->version >> 28 != 3)
+    {
+        return ENOSYS;
+    }
+
+    table->connectionIndex = table->CRYPTO_get_ex_new_index(CRYPTO_EX_INDEX_SSL, 0, NULL, NULL, NULL, NULL);
+    if (table->connectionIndex < 0)
+    {
+        KtlsOpenSsl_ClearErrors(table);
+        return ENOMEM;
+    }
+    info->capabilities = GetCapabilities(table);
+    KtlsOpenSsl_ClearErrors(table);
+    return 0;
+}
+
+int32_t KtlsNative_Initialize(const char* versionOverride, KtlsLibraryInfo* info)
+{
+    if (info == NULL)
+    {
+        return EINVAL;
+    }
+
+    (void)pthread_mutex_lock(&s_lock);
+    if (!s_tried)
+    {
+        s_answer = Bind(versionOverride, &s_table, &s_info);
+        s_tried = true;
+        if (s_answer == 0)
+        {
+            atomic_store_explicit(&s_published, &s_table, memory_order_release);
+        }
+    }
+    *info = s_info;
+    int32_t answer = s_answer;
+    (void)pthread_mutex_unlock(&s_lock);
+    return answer;
+}
+
+int32_t KtlsNative_ErrorText(int64_t openSslError, uint8_t* text, int32_t capacity)
+{
+    if (text == NULL || capacity < 1 || capacity > 4096)
+    {
+        return EINVAL;
+    }
+    text[0] = '\0';
+    const KtlsOpenSsl* api = KtlsOpenSsl_Get();
+    if (api == NULL)
+    {
+        return ENOSYS;
+    }
+    api->ERR_error_string_n((unsigned long)openSslError, (char*)text, (size_t)capacity);
+    return 0;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#include "ktls_socket.h"
+#include "ktls_export.h"
+#include "ktls_sockdiag.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define ULP_NAME_MAX 16 /* TCP_ULP_NAME_MAX */
+
+static int32_t ReadUlp(int32_t socket, KtlsSocketInfo* info)
+{
+    char name[ULP_NAME_MAX + 1] = {0};
+    socklen_t length = ULP_NAME_MAX;
+    if (getsockopt(socket, IPPROTO_TCP, TCP_ULP_OPTION, name, &length) != 0)
+    {
+        return errno == ENOPROTOOPT ? 0 : errno; /* a kernel without upper layer protocols */
+    }
+    if (length == 0 || name[0] == '\0')
+    {
+        return 0;
+    }
+    memcpy(info->ulpName, name, ULP_NAME_MAX);
+    info->ulp = strcmp(name, "tls") == 0 ? 1 : 2;
+    return 0;
+}
+
+/* With exactly this size the kernel copies the header and no key (tls_main.c, do_tls_getsockopt_conf). A direction
+ * without keys answers EBUSY. */
+static bool ReadDirection(int32_t socket, int direction, KtlsSocketInfo* info)
+{
+    TlsCryptoInfo crypto = {0, 0};
+    socklen_t length = sizeof(crypto);
+    if (getsockopt(socket, SOL_TLS_LEVEL, direction, &crypto, &length) != 0 || length != sizeof(crypto))
+    {
+        return false;
+    }
+    info->version = crypto.version;
+    info->cipher = crypto.cipher;
+    return true;
+}
+
+int32_t KtlsNative_GetSocketInfo(int32_t socket, KtlsSocketInfo* info)
+{
+    if (info == NULL)
+    {
+        return EINVAL;
+    }
+    memset(info, 0, sizeof(*info));
+    int32_t error = ReadUlp(socket, info);
+    if (error != 0)
+    {
+        return error;
+    }
+
+    int segment = 0;
+    socklen_t length = sizeof(segment);
+    if (getsockopt(socket, IPPROTO_TCP, TCP_MAXSEG, &segment, &length) == 0)
+    {
+        info->maxSegment = segment;
+    }
+    if (info->ulp != 1)
+    {
+        return 0;
+    }
+
+    /* The receive direction has no getsockopt on old kernels; sock_diag, where allowed, has the last word. */
+    info->receiveConf = ReadDirection(socket, TLS_RX, info) ? KTLS_CONF_UNKNOWN : KTLS_CONF_NONE;
+    info->sendConf = ReadDirection(socket, TLS_TX, info) ? KTLS_CONF_UNKNOWN : KTLS_CONF_NONE;
+    KtlsSockDiag_Refine(socket, info);
+    return 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#include "ktls_staple.h"
+#include "ktls_connection.h"
+#include "ktls_context.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define RESPONSE_MAX 16000
+
+/* Called only where the client asked. */
+static int Answer(SSL* ssl, void* argument)
+{
+    (void)argument;
+    const KtlsConnection* connection = KtlsConnection_Of(KtlsOpenSsl_Get(), ssl);
+    return connection != NULL && connection->stapled ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
+}
+
+void KtlsStaple_Allow(const KtlsOpenSsl* api, SSL_CTX* context)
+{
+    (void)api->SSL_CTX_callback_ctrl(context, SSL_CTRL_SET_TLSEXT_STATUS_REQ_CB, (KtlsAnyCallback)Answer);
+}
+
+int32_t KtlsNative_SetOcspResponse(KtlsConnection* connection, const uint8_t* data, int32_t length)
+{
+    const KtlsOpenSsl* api = KtlsOpenSsl_Get();
+    if (api == NULL)
+    {
+        return ENOSYS;
+    }
+    if (!KtlsConnection_IsValid(connection) || !connection->context->server || data == NULL || length < 1 ||
+        length > RESPONSE_MAX)
+    {
+        return EINVAL;
+    }
+    if (!connection->beforeHello)
+    {
+        return EBUSY;
+    }
+
+    /* Becomes OpenSSL's, which frees it with its own allocator. */
+    uint8_t* copy = api->CRYPTO_malloc((size_t)length, __FILE__, __LINE__);
+    KtlsOpenSsl_ClearErrors(api);
+    if (copy == NULL)
+    {
+        return ENOMEM;
+    }
+    memcpy(copy, data, (size_t)length);
+    if (api->SSL_ctrl(connection->ssl, SSL_CTRL_SET_TLSEXT_STATUS_REQ_OCSP_RESP, length, copy) != 1)
+    {
+        api->CRYPTO_free(copy, __FILE__, __LINE__);
+        KtlsOpenSsl_ClearErrors(api);
+        return ENOMEM;
+    }
+    connection->stapled = true;
+    return 0;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * native-loader LIBRARY [OVERRIDE...]: loads the built shim as .NET would, on the target's own C library, and calls
+ * what needs no OpenSSL. Every OVERRIDE is tried by a process of its own: Initialize binds once.
+ */
+#include "ktls_export.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void* s_library;
+static int s_passed;
+static int s_failed;
+
+static void Check(const char* what, int condition)
+{
+    printf("%-8s%s\n", condition ? "passed" : "FAILED", what);
+    s_passed += condition != 0;
+    s_failed += condition == 0;
+}
+
+#define BIND(name) __typeof__(&name) name##_ = (__typeof__(&name))Find(#name)
+
+static void* Find(const char* name)
+{
+    void* symbol = dlsym(s_library, name);
+    if (symbol == NULL)
+    {
+        printf("%s\n", dlerror());
+        exit(EXIT_FAILURE);
+    }
+    return symbol;
+}
+
+static void TryOverride(const char* suffix, const char* soName)
+{
+    BIND(KtlsNative_Initialize);
+    (void)fflush(stdout);
+    pid_t child = fork();
+    if (child == 0)
+    {
+        KtlsLibraryInfo info;
+        int32_t answer = KtlsNative_Initialize_(suffix, &info);
+        int expected = strcmp(suffix, "97") == 0 ? 0 : ENOSYS;
+        _exit(answer == expected && strcmp((const char*)info.soName, soName) == 0 ? 0 : 1);
+    }
+    int status = -1;
+    (void)waitpid(child, &status, 0);
+    Check(soName, status == 0);
+}
+
+int main(int count, char** arguments)
+{
+    s_library = count > 1 ? dlopen(arguments[1], RTLD_LAZY) : NULL;
+    if (s_library == NULL)
+    {
+        printf("%s\n", count > 1 ? dlerror() : "usage: native-loader LIBRARY");
+        return EXIT_FAILURE;
+    }
+    BIND(KtlsNative_Initialize);
+    BIND(KtlsNative_ProbeKernel);
+    BIND(KtlsNative_GetSocketInfo);
+    BIND(KtlsNative_PollerCreate);
+    BIND(KtlsNative_PollerArm);
+    BIND(KtlsNative_PollerWait);
+    BIND(KtlsNative_PollerDisarm);
+    BIND(KtlsNative_PollerClose);
+    BIND(KtlsNative_ContextFree);
+
+    TryOverride("97", "libssl.so.97");
+    TryOverride("98", "libssl.so.98");
+    TryOverride("99", "libssl.so.99");
+
+    KtlsLibraryInfo info;
+    int32_t answer = KtlsNative_Initialize_(NULL, &info);
+    printf("Initialize: %d %s %s\n", answer, (const char*)info.soName, (const char*)info.versionText);
+    Check("Initialize: 0 or ENOENT", answer == 0 || answer == ENOENT);
+    Check("Initialize: this process had none", info.fromProcess == 0);
+    KtlsNative_ContextFree_(NULL);
+
+    KtlsProbe probe;
+    answer = KtlsNative_ProbeKernel_(&probe);
+    printf("ProbeKernel: %d, tls %d, TLS 1.3 AES-128-GCM send %d\n", answer, probe.ulpErrno, probe.send[1][0]);
+    Check("ProbeKernel", answer == 0);
+
+    int tcp = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    KtlsSocketInfo kernel;
+    Check("GetSocketInfo", KtlsNative_GetSocketInfo_(tcp, &kernel) == 0 && kernel.ulp == 0);
+    Check("GetSocketInfo: EBADF", KtlsNative_GetSocketInfo_(-1, &kernel) == EBADF);
+
+    int32_t poller = -1;
+    int32_t watch = -1;
+    int64_t token = 0;
+    int32_t reported = 0;
+    Check("PollerCreate", KtlsNative_PollerCreate_(&poller) == 0);
+    Check("PollerArm", KtlsNative_PollerArm_(poller, tcp, -42, &watch) == 0);
+    Check("PollerWait", KtlsNative_PollerWait_(poller, &token, 1, &reported) == 0 && reported == 1 && token == -42);
+    Check("PollerDisarm", KtlsNative_PollerDisarm_(poller, watch) == 0);
+    KtlsNative_PollerClose_(poller);
+    (void)close(tcp);
+    printf("%d passed, %d failed, 0 skipped\n", s_passed, s_failed);
+    return s_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

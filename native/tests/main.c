@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * native-tests [NAME]: runs all tests, or those whose name contains NAME.
+ */
+#include "fixture.h"
+#include "test.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum
+{
+    EXIT_SKIPPED = 77,
+    LIMIT_SECONDS = 120 /* emulated machines are 14 times slower */
+};
+
+typedef struct Totals
+{
+    int passed;
+    int failed;
+    int skipped;
+} Totals;
+
+void Test_Fail(const char* file, int line, const char* format, ...)
+{
+    const char* name = strrchr(file, '/');
+    va_list arguments;
+    va_start(arguments, format);
+    printf("    %s:%d: ", name != NULL ? name + 1 : file, line);
+    vprintf(format, arguments);
+    printf("\n");
+    va_end(arguments);
+    fflush(stdout);
+    _exit(EXIT_FAILURE);
+}
+
+void Test_Skip(const char* reason)
+{
+    printf("    %s\n", reason);
+    fflush(stdout);
+    _exit(EXIT_SKIPPED);
+}
+
+void Test_Note(const char* format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    printf("    ");
+    vprintf(format, arguments);
+    printf("\n");
+    va_end(arguments);
+}
+
+static int RunInChild(const Test* test)
+{
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0)
+    {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        alarm(LIMIT_SECONDS);
+        int before = Fixture_CountDescriptors();
+        test->run();
+        CHECK_EQ(Fixture_CountDescriptors(), before);
+        Fixture_Free(); /* for the leak check at exit */
+        exit(EXIT_SUCCESS);
+    }
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) != child)
+    {
+        return EXIT_FAILURE;
+    }
+    if (WIFSIGNALED(status))
+    {
+        printf("    ended by signal %d%s\n", WTERMSIG(status), WTERMSIG(status) == SIGALRM ? " (hung)" : "");
+        return EXIT_FAILURE;
+    }
+    return WEXITSTATUS(status);
+}
+
+static void RunTest(const Test* test, bool kernelTls, Totals* totals)
+{
+    bool expected = getenv("KTLS_EXPECTED") != NULL && strcmp(getenv("KTLS_EXPECTED"), "1") == 0;
+    int code = test->needsKernelTls && !kernelTls ? EXIT_SKIPPED : RunInChild(test);
+    if (code == EXIT_SKIPPED && test->needsKernelTls && expected)
+    {
+        printf("    kernel TLS is expected here\n");
+        code = EXIT_FAILURE;
+    }
+    const char* verdict = code == EXIT_SUCCESS ? "passed" : code == EXIT_SKIPPED ? "skipped" : "FAILED";
+    printf("%-8s%s\n", verdict, test->name);
+    totals->passed += code == EXIT_SUCCESS;
+    totals->skipped += code == EXIT_SKIPPED;
+    totals->failed += code != EXIT_SUCCESS && code != EXIT_SKIPPED;
+}
+
+int main(int count, char** arguments)
+{
+    static const Test* const s_suites[] = {
+        g_libraryTests, g_argumentTests,     g_handshakeTests, g_helloTests, g_switchTests, g_clientCertificateTests,
+        g_resumeTests,  g_serverOptionTests, g_verifyTests,    g_ioTests,    g_closeTests,  g_keyUpdateTests,
+        g_sessionTests, g_pollerTests,       g_kernelTests};
+    const char* filter = count > 1 ? arguments[1] : "";
+    Totals totals = {0, 0, 0};
+    struct timespec start;
+    struct timespec end;
+    (void)clock_gettime(CLOCK_MONOTONIC, &start);
+
+    (void)setvbuf(stdout, NULL, _IOLBF, 0); /* what a hanging test printed is worth having */
+    (void)signal(SIGPIPE, SIG_IGN);         /* as .NET does, and as the contract asks */
+    bool kernelTls = Fixture_Create();
+    for (size_t s = 0; s < sizeof(s_suites) / sizeof(s_suites[0]); s++)
+    {
+        for (const Test* test = s_suites[s]; test->name != NULL; test++)
+        {
+            if (strstr(test->name, filter) != NULL)
+            {
+                RunTest(test, kernelTls, &totals);
+            }
+        }
+    }
+    Fixture_Free();
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &end);
+    printf("in %ld s\n", (long)(end.tv_sec - start.tv_sec));
+    printf("%d passed, %d failed, %d skipped\n", totals.passed, totals.failed, totals.skipped);
+    return totals.failed == 0 && totals.passed > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A runner with one forked child per test: each starts with nothing initialised, a crash or a leak counts for one test
+ * only, and a hang is a failure.
+ */
+#ifndef KTLS_TEST_H
+#define KTLS_TEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct Test
+{
+    const char* name;
+    void (*run)(void);
+    bool needsKernelTls; /* skipped without it, failed with KTLS_EXPECTED=1 */
+} Test;
+
+/* Each ends with a row without a name. */
+extern const Test g_libraryTests[];
+extern const Test g_argumentTests[];
+extern const Test g_handshakeTests[];
+extern const Test g_helloTests[];
+extern const Test g_switchTests[];
+extern const Test g_clientCertificateTests[];
+extern const Test g_resumeTests[];
+extern const Test g_serverOptionTests[];
+extern const Test g_verifyTests[];
+extern const Test g_ioTests[];
+extern const Test g_closeTests[];
+extern const Test g_keyUpdateTests[];
+extern const Test g_sessionTests[];
+extern const Test g_pollerTests[];
+extern const Test g_kernelTests[];
+
+_Noreturn void Test_Fail(const char* file, int line, const char* format, ...) __attribute__((format(printf, 3, 4)));
+_Noreturn void Test_Skip(const char* reason);
+
+/* Prints an observed fact below the test's name. */
+void Test_Note(const char* format, ...) __attribute__((format(printf, 1, 2)));
+
+#define CHECK(condition)                                     \
+    do                                                       \
+    {                                                        \
+        if (!(condition))                                    \
+        {                                                    \
+            Test_Fail(__FILE__, __LINE__, "%s", #condition); \
+        }                                                    \
+    } while (0)
+
+#define CHECK_EQ(actual, expected)                                                                           \
+    do                                                                                                       \
+    {                                                                                                        \
+        int64_t actualValue = (int64_t)(actual);                                                             \
+        int64_t expectedValue = (int64_t)(expected);                                                         \
+        if (actualValue != expectedValue)                                                                    \
+        {                                                                                                    \
+            Test_Fail(                                                                                       \
+                __FILE__, __LINE__, "%s is %lld, not %s (%lld)", #actual, (long long)actualValue, #expected, \
+                (long long)expectedValue);                                                                   \
+        }                                                                                                    \
+    } while (0)
+
+#endif

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The ends of a connection: close_notify, truncation, reset.
+ */
+#include "fixture.h"
+#include "test.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static void CheckRead(KtlsConnection* connection, int socket, int32_t status)
+{
+    uint8_t buffer[16];
+    KtlsResult result;
+    Link_ReadOne(connection, socket, buffer, sizeof(buffer), &result);
+    CHECK_EQ(result.status, status);
+    CHECK_EQ(result.bytes, 0);
+}
+
+/* Each direction is closed by its own side; the other one goes on. */
+static void Close(int32_t version, int32_t flags)
+{
+    uint8_t byte = 1;
+    KtlsResult result;
+    Link link = Link_Establish(version, flags);
+    CHECK_EQ(KtlsNative_Shutdown(link.client, link.pair.client, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_OK);
+    CHECK_EQ(KtlsNative_Shutdown(link.client, link.pair.client, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_OK);
+    CHECK_EQ(KtlsNative_Write(link.client, link.pair.client, &byte, 1, &result), EPIPE);
+    CHECK_EQ(KtlsNative_KeyUpdate(link.client, link.pair.client, 0, &result), EPIPE);
+    CheckRead(link.server, link.pair.server, KTLS_STATUS_CLOSE_NOTIFY);
+    CheckRead(link.server, link.pair.server, KTLS_STATUS_CLOSE_NOTIFY);
+    Link_Transfer(link.server, link.pair.server, link.client, link.pair.client, 50000);
+    CHECK_EQ(KtlsNative_Shutdown(link.server, link.pair.server, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_OK);
+    CheckRead(link.client, link.pair.client, KTLS_STATUS_CLOSE_NOTIFY);
+    Link_Free(&link);
+}
+
+static void Close_notify(void)
+{
+    Close(TLS1_2_VERSION, 0);
+    Close(TLS1_3_VERSION, 0);
+}
+
+static void Close_notify_kernel(void)
+{
+    Close(TLS1_2_VERSION, KTLS_FLAG_ENABLE_KTLS);
+    Close(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
+}
+
+static void Data_before_close_notify_comes_first(void)
+{
+    uint8_t buffer[64];
+    KtlsResult result;
+    Link link = Link_Establish(TLS1_3_VERSION, 0);
+    CHECK_EQ(Link_SendSome(link.client, link.pair.client, (const uint8_t*)"the last words", 14), 14);
+    CHECK_EQ(KtlsNative_Shutdown(link.client, link.pair.client, &result), 0);
+    Link_ReadOne(link.server, link.pair.server, buffer, sizeof(buffer), &result);
+    CHECK_EQ(result.bytes, 14);
+    CheckRead(link.server, link.pair.server, KTLS_STATUS_CLOSE_NOTIFY);
+    Link_Free(&link);
+}
+
+static void Truncate(int32_t version, int32_t flags)
+{
+    KtlsResult result;
+    Link link = Link_Establish(version, flags);
+    Link_TransferBothWays(&link, 1000);
+    CHECK(shutdown(link.pair.client, SHUT_WR) == 0);
+    CheckRead(link.server, link.pair.server, KTLS_STATUS_UNEXPECTED_EOF);
+    CheckRead(link.server, link.pair.server, KTLS_STATUS_UNEXPECTED_EOF);
+    CHECK_EQ(KtlsNative_Shutdown(link.server, link.pair.server, &result), 0);
+    CHECK(result.status != KTLS_STATUS_OK);
+    Link_Free(&link);
+}
+
+static void Truncation(void)
+{
+    Truncate(TLS1_2_VERSION, 0);
+    Truncate(TLS1_3_VERSION, 0);
+}
+
+static void Truncation_kernel(void)
+{
+    Truncate(TLS1_2_VERSION, KTLS_FLAG_ENABLE_KTLS);
+    Truncate(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
+}
+
+static void Reset_by_peer(void)
+{
+    uint8_t byte = 1;
+    KtlsResult result;
+    Link link = Link_Establish(TLS1_2_VERSION, 0);
+    KtlsPair gone = {-1, link.pair.server};
+    link.pair.server = -1;
+    KtlsPair_Close(&gone);
+    CHECK_EQ(KtlsNative_Write(link.client, link.pair.client, &byte, 1, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_SYSCALL);
+    CHECK_EQ(result.sysErrno, ECONNRESET);
+    Link_Free(&link);
+}
+
+/* A server that refuses an upload: its answer is readable after our write has failed. */
+static void What_came_before_a_failed_write_is_readable(void)
+{
+    uint8_t buffer[64] = {0};
+    KtlsResult result;
+    Link link = Link_Establish(TLS1_3_VERSION, 0);
+    CHECK_EQ(Link_SendSome(link.server, link.pair.server, (const uint8_t*)"too large", 9), 9);
+    CHECK(shutdown(link.pair.client, SHUT_WR) == 0); /* makes the next write fail with EPIPE */
+    CHECK_EQ(KtlsNative_Write(link.client, link.pair.client, buffer, sizeof(buffer), &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_SYSCALL);
+    CHECK_EQ(result.sysErrno, EPIPE);
+    Link_ReadOne(link.client, link.pair.client, buffer, sizeof(buffer), &result);
+    CHECK_EQ(result.status, KTLS_STATUS_OK);
+    CHECK(memcmp(buffer, "too large", 9) == 0);
+    Link_Free(&link);
+}
+
+static void Shutdown_waits_for_room(void)
+{
+    static const uint8_t s_noise[65536];
+    uint8_t drain[65536];
+    KtlsResult result;
+    Link link = Link_Establish(TLS1_3_VERSION, 0);
+    uint8_t byte;
+    /* The tickets first, so that only the noise is in the way. */
+    CHECK_EQ(KtlsNative_Read(link.client, link.pair.client, &byte, 1, &result), 0);
+    Fixture_ShrinkBuffers(&link.pair);
+    ssize_t noise = 0;
+    for (ssize_t sent; (sent = send(link.pair.client, s_noise, sizeof(s_noise), MSG_DONTWAIT)) > 0;)
+    {
+        noise += sent;
+    }
+    CHECK_EQ(KtlsNative_Shutdown(link.client, link.pair.client, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_WANT_WRITE);
+    CHECK_EQ(KtlsNative_Shutdown(link.client, link.pair.client, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_WANT_WRITE);
+    while (noise > 0)
+    {
+        Fixture_Wait(link.pair.server, POLLIN);
+        size_t wanted = noise < (ssize_t)sizeof(drain) ? (size_t)noise : sizeof(drain);
+        noise -= recv(link.pair.server, drain, wanted, 0);
+    }
+    Fixture_Wait(link.pair.client, POLLOUT);
+    CHECK_EQ(KtlsNative_Shutdown(link.client, link.pair.client, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_OK);
+    CheckRead(link.server, link.pair.server, KTLS_STATUS_CLOSE_NOTIFY);
+    Link_Free(&link);
+}
+
+const Test g_closeTests[] = {
+    {"close: close_notify, each direction", Close_notify, false},
+    {"close: close_notify, each direction, in the kernel", Close_notify_kernel, true},
+    {"close: data before close_notify comes first", Data_before_close_notify_comes_first, false},
+    {"close: truncation is no end of stream", Truncation, false},
+    {"close: truncation is no end of stream, in the kernel", Truncation_kernel, true},
+    {"close: reset by the peer", Reset_by_peer, false},
+    {"close: data is readable after a failed write", What_came_before_a_failed_write_is_readable, false},
+    {"close: Shutdown waits for room", Shutdown_waits_for_room, false},
+    {NULL, NULL, false}};

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Handshakes that end well, and peers that are not what they should be.
+ */
+#include "fixture.h"
+#include "test.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const uint8_t s_h2AndHttp[] = {2, 'h', '2', 8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+static const uint8_t s_httpAndH2[] = {8, 'h', 't', 't', 'p', '/', '1', '.', '1', 2, 'h', '2'};
+static const uint8_t s_h2[] = {2, 'h', '2'};
+static const uint8_t s_other[] = {1, 'x', 3, 'h', '2', 'c'};
+
+static void Handshake(int32_t version)
+{
+    KtlsContextOptions client = Fixture_ClientOptions(version);
+    KtlsContextOptions server = Fixture_ServerOptions(version);
+    client.alpn = s_httpAndH2;
+    client.alpnLength = sizeof(s_httpAndH2);
+    server.alpn = s_h2AndHttp;
+    server.alpnLength = sizeof(s_h2AndHttp);
+    server.flags |= KTLS_FLAG_RELEASE_BUFFERS;
+    Link link = Link_Create(&client, &server);
+    int verified = 0;
+    link.verifyState = (intptr_t)&verified;
+    Link_Run(&link);
+    CHECK_EQ(link.clientResult.status, KTLS_STATUS_OK);
+    CHECK_EQ(link.serverResult.status, KTLS_STATUS_OK);
+    CHECK_EQ(verified, 1);
+    CHECK(ERR_peek_error() == 0);
+
+    KtlsConnectionInfo info;
+    CHECK_EQ(KtlsNative_GetConnectionInfo(link.client, &info), 0);
+    CHECK_EQ(info.protocolVersion, version);
+    CHECK_EQ(info.cipherSuite >> 8, version == TLS1_3_VERSION ? 0x13 : 0xC0);
+    CHECK_EQ(info.resumed, 0);
+    CHECK_EQ(info.ktlsSend | info.ktlsReceive, 0);
+    CHECK_EQ(info.alpnLength, 2); /* the server's order decides */
+    CHECK(memcmp(info.alpn, "h2", 2) == 0);
+    CHECK_EQ(info.serverName[0], 0);
+    CHECK_EQ(KtlsNative_GetConnectionInfo(link.server, &info), 0);
+    CHECK(memcmp(info.alpn, "h2", 2) == 0);
+    CHECK(strcmp((const char*)info.serverName, "localhost") == 0);
+    /* Done is done. */
+    CHECK_EQ(KtlsNative_Handshake(link.server, link.pair.server, NULL, 0, &link.serverResult), 0);
+    CHECK_EQ(link.serverResult.status, KTLS_STATUS_OK);
+    Link_TransferBothWays(&link, 100000);
+    Link_Free(&link);
+}
+
+static void Handshake_tls12(void)
+{
+    Handshake(TLS1_2_VERSION);
+}
+
+static void Handshake_tls13(void)
+{
+    Handshake(TLS1_3_VERSION);
+}
+
+static void Alpn_without_overlap_is_fatal(void)
+{
+    KtlsContextOptions client = Fixture_ClientOptions(0);
+    KtlsContextOptions server = Fixture_ServerOptions(0);
+    client.alpn = s_other;
+    client.alpnLength = sizeof(s_other);
+    server.alpn = s_h2;
+    server.alpnLength = sizeof(s_h2);
+    Link link = Link_Create(&client, &server);
+    Link_Run(&link);
+    CHECK_EQ(link.clientResult.status, KTLS_STATUS_TLS_ERROR);
+    CHECK_EQ(link.clientResult.reason, 1000 + SSL_AD_NO_APPLICATION_PROTOCOL);
+    CHECK_EQ(link.serverResult.status, KTLS_STATUS_TLS_ERROR);
+    CHECK_EQ(link.serverResult.reason, SSL_R_NO_APPLICATION_PROTOCOL);
+    /* The verdict stays. */
+    KtlsResult again;
+    CHECK_EQ(KtlsNative_Handshake(link.client, link.pair.client, Fixture_Accept, 0, &again), 0);
+    CHECK(memcmp(&again, &link.clientResult, sizeof(again)) == 0);
+    Link_Free(&link);
+}
+
+static void Alpn_of_one_side_only(void)
+{
+    for (int side = 0; side < 2; side++)
+    {
+        KtlsContextOptions client = Fixture_ClientOptions(0);
+        KtlsContextOptions server = Fixture_ServerOptions(0);
+        KtlsContextOptions* options = side == 0 ? &client : &server;
+        options->alpn = s_h2;
+        options->alpnLength = sizeof(s_h2);
+        Link link = Link_Create(&client, &server);
+        Link_Run(&link);
+        KtlsConnectionInfo info;
+        CHECK_EQ(KtlsNative_GetConnectionInfo(link.client, &info), 0);
+        CHECK(info.protocolVersion != 0);
+        CHECK_EQ(info.alpnLength, 0);
+        Link_Free(&link);
+    }
+}
+
+static void Versions_without_overlap(void)
+{
+    KtlsContextOptions client = Fixture_ClientOptions(TLS1_2_VERSION);
+    KtlsContextOptions server = Fixture_ServerOptions(TLS1_3_VERSION);
+    Link link = Link_Create(&client, &server);
+    Link_Run(&link);
+    CHECK_EQ(link.clientResult.reason, 1000 + SSL_AD_PROTOCOL_VERSION);
+    CHECK_EQ(link.serverResult.reason, SSL_R_UNSUPPORTED_PROTOCOL);
+    Link_Free(&link);
+}
+
+static void Chosen_ciphers(void)
+{
+    KtlsContextOptions client = Fixture_ClientOptions(TLS1_3_VERSION);
+    KtlsContextOptions server = Fixture_ServerOptions(TLS1_3_VERSION);
+    client.cipherSuites = "TLS_AES_256_GCM_SHA384:TLS_AES_128_GCM_SHA256";
+    server.cipherSuites = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384";
+    Link link = Link_Create(&client, &server);
+    Link_Run(&link);
+    KtlsConnectionInfo info;
+    CHECK_EQ(KtlsNative_GetConnectionInfo(link.client, &info), 0);
+    CHECK_EQ(info.cipherSuite, 0x1301);
+    Link_Free(&link);
+
+    client = Fixture_ClientOptions(TLS1_2_VERSION);
+    server = Fixture_ServerOptions(TLS1_2_VERSION);
+    client.cipherList = "ECDHE-ECDSA-AES256-GCM-SHA384";
+    link = Link_Create(&client, &server);
+    Link_Run(&link);
+    CHECK_EQ(KtlsNative_GetConnectionInfo(link.server, &info), 0);
+    CHECK_EQ(info.cipherSuite, 0xC02C);
+    Link_Free(&link);
+}
+
+/* One shim server against bytes written by hand. */
+static Link CreateWithRawClient(const void* bytes, size_t length)
+{
+    KtlsContextOptions client = Fixture_ClientOptions(0);
+    KtlsContextOptions server = Fixture_ServerOptions(0);
+    Link link = Link_Create(&client, &server);
+    CHECK(send(link.pair.client, bytes, length, MSG_NOSIGNAL) == (ssize_t)length);
+    Fixture_Wait(link.pair.server, POLLIN);
+    return link;
+}
+
+static void A_plain_text_peer(void)
+{
+    static const char s_request[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    KtlsResult result;
+    Link link = CreateWithRawClient(s_request, sizeof(s_request) - 1);
+    CHECK_EQ(KtlsNative_Handshake(link.server, link.pair.server, NULL, 0, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_TLS_ERROR);
+    CHECK_EQ(result.reason, SSL_R_HTTP_REQUEST);
+    CHECK(result.openSslError != 0);
+    Link_Free(&link);
+}
+
+static void A_peer_that_sends_garbage(void)
+{
+    uint8_t garbage[600];
+    KtlsResult result;
+    memset(garbage, 0xA5, sizeof(garbage));
+    Link link = CreateWithRawClient(garbage, sizeof(garbage));
+    CHECK_EQ(KtlsNative_Handshake(link.server, link.pair.server, NULL, 0, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_TLS_ERROR);
+    Link_Free(&link);
+}
+
+static void End_of_stream_in_the_handshake(void)
+{
+    KtlsContextOptions client = Fixture_ClientOptions(0);
+    KtlsContextOptions server = Fixture_ServerOptions(0);
+    Link link = Link_Create(&client, &server);
+    KtlsResult result;
+    CHECK_EQ(KtlsNative_Handshake(link.client, link.pair.client, Fixture_Accept, 0, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_WANT_READ);
+    CHECK(shutdown(link.pair.client, SHUT_WR) == 0);
+    do
+    {
+        Fixture_Wait(link.pair.server, POLLIN);
+        CHECK_EQ(KtlsNative_Handshake(link.server, link.pair.server, NULL, 0, &result), 0);
+    } while (result.status == KTLS_STATUS_WANT_READ);
+    CHECK_EQ(result.status, KTLS_STATUS_UNEXPECTED_EOF);
+    CHECK_EQ(KtlsNative_Handshake(link.server, link.pair.server, NULL, 0, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_UNEXPECTED_EOF);
+    Link_Free(&link);
+}
+
+static void A_reset_in_the_handshake(void)
+{
+    KtlsContextOptions client = Fixture_ClientOptions(0);
+    KtlsContextOptions server = Fixture_ServerOptions(0);
+    Link link = Link_Create(&client, &server);
+    KtlsPair gone = {-1, link.pair.server};
+    KtlsResult result;
+    KtlsNative_ConnectionFree(link.server);
+    link.server = NULL;
+    link.pair.server = -1;
+    KtlsPair_Close(&gone);
+    CHECK_EQ(KtlsNative_Handshake(link.client, link.pair.client, Fixture_Accept, 0, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_SYSCALL);
+    CHECK(result.sysErrno == ECONNRESET || result.sysErrno == EPIPE);
+    Link_Free(&link);
+}
+
+static void A_thousand_lives_leave_nothing(void)
+{
+    Fixture_Initialize();
+    int before = 0;
+    for (int i = 0; i < 1000; i++)
+    {
+        KtlsContextOptions client = Fixture_ClientOptions(0);
+        KtlsContextOptions server = Fixture_ServerOptions(0);
+        Link link = Link_Create(&client, &server);
+        if (i % 50 == 0)
+        {
+            Link_Run(&link);
+            CHECK_EQ(link.serverResult.status, KTLS_STATUS_OK);
+        }
+        Link_Free(&link);
+        before = i == 0 ? Fixture_CountDescriptors() : before;
+    }
+    CHECK_EQ(Fixture_CountDescriptors(), before);
+}
+
+const Test g_handshakeTests[] = {
+    {"handshake: TLS 1.2 with ALPN and SNI", Handshake_tls12, false},
+    {"handshake: TLS 1.3 with ALPN and SNI", Handshake_tls13, false},
+    {"handshake: ALPN without overlap is fatal", Alpn_without_overlap_is_fatal, false},
+    {"handshake: ALPN of one side only", Alpn_of_one_side_only, false},
+    {"handshake: versions without overlap", Versions_without_overlap, false},
+    {"handshake: chosen ciphers", Chosen_ciphers, false},
+    {"handshake: a plain-text peer", A_plain_text_peer, false},
+    {"handshake: a peer that sends garbage", A_peer_that_sends_garbage, false},
+    {"handshake: end of stream in the middle", End_of_stream_in_the_handshake, false},
+    {"handshake: a reset in the middle", A_reset_in_the_handshake, false},
+    {"handshake: a thousand lives leave nothing", A_thousand_lives_leave_nothing, false},
+    {NULL, NULL, false}};

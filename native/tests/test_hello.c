@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A server that waits between the ClientHello and its answer: what it sees, and how it says no.
+ */
+#include "fixture.h"
+#include "test.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static const uint8_t s_h2AndHttp[] = {2, 'h', '2', 8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
+
+static void The_hello_is_shown(void)
+{
+    KtlsContextOptions client = Fixture_ClientOptions(0);
+    KtlsContextOptions server = Fixture_PausingOptions();
+    KtlsClientHello hello;
+    client.alpn = s_h2AndHttp;
+    client.alpnLength = sizeof(s_h2AndHttp);
+    client.minVersion = TLS1_2_VERSION;
+    Link link = Link_CreatePaused(&client, &server);
+    CHECK_EQ(KtlsNative_GetClientHello(link.server, &hello), 0);
+    CHECK(strcmp((const char*)hello.serverName, "localhost") == 0);
+    CHECK_EQ(hello.versions, KTLS_OFFERS_TLS12 | KTLS_OFFERS_TLS13);
+    CHECK_EQ(hello.alpnLength, sizeof(s_h2AndHttp));
+    CHECK(memcmp(hello.alpn, s_h2AndHttp, sizeof(s_h2AndHttp)) == 0);
+    CHECK_EQ(hello.alpnTruncated | hello.reserved, 0);
+
+    /* Undecided is undecided, however often it is asked. */
+    KtlsResult again;
+    CHECK_EQ(KtlsNative_Handshake(link.server, link.pair.server, NULL, 0, &again), 0);
+    CHECK_EQ(again.status, KTLS_STATUS_WANT_CLIENT_HELLO);
+    CHECK_EQ(KtlsNative_GetClientHello(link.server, &hello), 0);
+    Link_Free(&link);
+
+    client = Fixture_ClientOptions(TLS1_2_VERSION);
+    link = Link_CreatePaused(&client, &server);
+    CHECK_EQ(KtlsNative_GetClientHello(link.server, &hello), 0);
+    CHECK_EQ(hello.versions, KTLS_OFFERS_TLS12);
+    CHECK_EQ(hello.alpnLength, 0);
+    Link_Free(&link);
+}
+
+/* A ClientHello written by hand. */
+typedef struct RawHello
+{
+    uint8_t bytes[4096];
+    size_t length;
+} RawHello;
+
+static void PutNumber(RawHello* hello, size_t width, size_t number)
+{
+    for (size_t i = width; i-- > 0;)
+    {
+        hello->bytes[hello->length++] = (uint8_t)(number >> (8 * i));
+    }
+}
+
+static RawHello CreateRaw(size_t legacyVersion, size_t type, const uint8_t* body, size_t length)
+{
+    RawHello hello;
+    memset(&hello, 0, sizeof(hello));
+    size_t extensions = type <= 0xFFFF ? 4 + length : 0;
+    size_t message = 2 + 32 + 1 + 6 + 2 + 2 + extensions;
+    PutNumber(&hello, 1, SSL3_RT_HANDSHAKE);
+    PutNumber(&hello, 2, TLS1_VERSION);
+    PutNumber(&hello, 2, 4 + message);
+    PutNumber(&hello, 1, SSL3_MT_CLIENT_HELLO);
+    PutNumber(&hello, 3, message);
+    PutNumber(&hello, 2, legacyVersion);
+    hello.length += 32 + 1; /* random, no session */
+    PutNumber(&hello, 2, 4);
+    PutNumber(&hello, 4, 0xC02B1301); /* ciphers */
+    PutNumber(&hello, 2, 0x0100);     /* compression: none */
+    PutNumber(&hello, 2, extensions);
+    if (extensions > 0)
+    {
+        PutNumber(&hello, 2, type);
+        PutNumber(&hello, 2, length);
+        for (size_t i = 0; i < length; i++)
+        {
+            PutNumber(&hello, 1, body[i]);
+        }
+    }
+    return hello;
+}
+
+/* What the shim makes of a hello with this one extension. */
+static KtlsClientHello Show(size_t legacyVersion, size_t type, const uint8_t* body, size_t length)
+{
+    KtlsResult result;
+    KtlsClientHello shown;
+    KtlsContextOptions client = Fixture_ClientOptions(0);
+    KtlsContextOptions server = Fixture_PausingOptions();
+    RawHello hello = CreateRaw(legacyVersion, type, body, length);
+    Link link = Link_Create(&client, &server);
+    CHECK(send(link.pair.client, hello.bytes, hello.length, MSG_NOSIGNAL) == (ssize_t)hello.length);
+    Fixture_Wait(link.pair.server, POLLIN);
+    CHECK_EQ(KtlsNative_Handshake(link.server, link.pair.server, NULL, 0, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_WANT_CLIENT_HELLO);
+    CHECK_EQ(KtlsNative_GetClientHello(link.server, &shown), 0);
+    Link_Free(&link);
+    return shown;
+}
+
+static void Versions_of_the_hello(void)
+{
+    static const size_t s_noExtension = 0x10000;
+    static const uint8_t s_grease[] = {6, 0x7A, 0x7A, 3, 4, 3, 2};
+    static const uint8_t s_odd[] = {3, 3, 4, 3};
+    static const uint8_t s_long[] = {4, 3, 4};
+    static const uint8_t s_empty[] = {0};
+    CHECK_EQ(Show(TLS1_2_VERSION, s_noExtension, NULL, 0).versions, KTLS_OFFERS_TLS12);
+    CHECK_EQ(Show(TLS1_VERSION, s_noExtension, NULL, 0).versions, KTLS_OFFERS_TLS10);
+    CHECK_EQ(Show(SSL3_VERSION, s_noExtension, NULL, 0).versions, KTLS_OFFERS_SSL3);
+    CHECK_EQ(Show(0x0305, s_noExtension, NULL, 0).versions, 0);
+    CHECK_EQ(Show(0x0303, 43, s_grease, sizeof(s_grease)).versions, KTLS_OFFERS_TLS13 | KTLS_OFFERS_TLS11);
+    CHECK_EQ(Show(0x0303, 43, s_odd, sizeof(s_odd)).versions, 0);
+    CHECK_EQ(Show(0x0303, 43, s_long, sizeof(s_long)).versions, 0);
+    CHECK_EQ(Show(0x0303, 43, s_empty, sizeof(s_empty)).versions, 0);
+    CHECK_EQ(Show(0x0303, 43, NULL, 0).versions, 0);
+}
+
+static void Server_names_of_the_hello(void)
+{
+    static const uint8_t s_good[] = {0, 4, 0, 0, 1, 'a'};
+    static const struct
+    {
+        uint8_t body[10];
+        size_t length;
+    } s_bad[] = {
+        {{0}, 0},
+        {{0, 0}, 2},
+        {{0, 4, 0, 0, 1}, 5},
+        {{0, 4, 0, 0, 1, 'a', 0}, 7},
+        {{0, 3, 0, 0, 0}, 5},
+        {{0, 4, 1, 0, 1, 'a'}, 6},
+        {{0, 5, 0, 0, 1, 'a', 'b'}, 7},
+        {{0, 5, 0, 0, 2, 'a', 0}, 7},
+        {{0, 5, 0, 0, 2, 'a', ' '}, 7},
+        {{0, 5, 0, 0, 2, 0xC3, 0xA4}, 7},
+        {{0, 8, 0, 0, 1, 'a', 0, 0, 1, 'b'}, 10}};
+    uint8_t longName[5 + 256] = {1, 2, 0, 0, 255};
+    memset(longName + 5, 'x', 256);
+    CHECK(strcmp((const char*)Show(0x0303, 0, s_good, sizeof(s_good)).serverName, "a") == 0);
+    CHECK_EQ(strlen((const char*)Show(0x0303, 0, longName, 5 + 255).serverName), 255);
+    longName[1] = 3;
+    longName[3] = 1;
+    longName[4] = 0;
+    CHECK_EQ(Show(0x0303, 0, longName, 5 + 256).serverName[0], 0);
+    for (size_t i = 0; i < sizeof(s_bad) / sizeof(s_bad[0]); i++)
+    {
+        KtlsClientHello shown = Show(0x0303, 0, s_bad[i].body, s_bad[i].length);
+        CHECK_EQ(shown.serverName[0], 0);
+        CHECK_EQ(shown.versions, KTLS_OFFERS_TLS12);
+    }
+}
+
+static void Protocols_of_the_hello(void)
+{
+    static const uint8_t s_bad[][5] = {{0, 0}, {0, 3, 0, 1, 'x'}, {0, 3, 3, 'x', 'y'}, {0, 2, 1, 'x', 0}};
+    uint8_t body[2 + 300 * 5];
+    for (size_t i = 0; i < sizeof(s_bad) / sizeof(s_bad[0]); i++)
+    {
+        KtlsClientHello shown = Show(0x0303, 16, s_bad[i], i == 0 ? 2 : 5);
+        CHECK_EQ(shown.alpnLength | shown.alpnTruncated, 0);
+    }
+    for (size_t i = 0; i < 300; i++)
+    {
+        memcpy(body + 2 + 5 * i, "\4name", 5);
+    }
+    for (size_t count = 204; count <= 300; count += 96)
+    {
+        body[0] = (uint8_t)(5 * count >> 8);
+        body[1] = (uint8_t)(5 * count);
+        KtlsClientHello shown = Show(0x0303, 16, body, 2 + 5 * count);
+        CHECK_EQ(shown.alpnLength, 1020);
+        CHECK_EQ(shown.alpnTruncated, count > 204);
+        CHECK(memcmp(shown.alpn, body + 2, 1020) == 0);
+    }
+}
+
+static void The_peer_gets_the_alert_of_the_abort(void)
+{
+    static const uint8_t s_alerts[] = {10, 20, 22, 40, 42, 43, 44,  45,  46,  47,  48, 49,
+                                       50, 51, 70, 71, 80, 86, 110, 112, 113, 115, 120};
+    KtlsContextOptions server = Fixture_PausingOptions();
+    for (size_t i = 0; i < sizeof(s_alerts); i++)
+    {
+        KtlsResult result;
+        KtlsResult again;
+        KtlsContextOptions client = Fixture_ClientOptions(i % 2 == 0 ? TLS1_2_VERSION : 0);
+        Link link = Link_CreatePaused(&client, &server);
+        CHECK_EQ(KtlsNative_AbortHandshake(link.server, link.pair.server, s_alerts[i], &result), 0);
+        CHECK_EQ(result.status, KTLS_STATUS_TLS_ERROR);
+        CHECK_EQ(result.reason, SSL_R_CALLBACK_FAILED);
+        CHECK_EQ(KtlsNative_AbortHandshake(link.server, link.pair.server, 40, &again), EBUSY);
+        Link_Run(&link);
+        CHECK(memcmp(&link.serverResult, &result, sizeof(result)) == 0);
+        CHECK_EQ(link.clientResult.status, KTLS_STATUS_TLS_ERROR);
+        CHECK_EQ(link.clientResult.reason, 1000 + s_alerts[i]);
+        Link_Free(&link);
+    }
+}
+
+static void CheckBusy(KtlsConnection* connection, int socket, KtlsContext* context)
+{
+    KtlsClientHello hello;
+    KtlsResult result;
+    CHECK_EQ(KtlsNative_GetClientHello(connection, &hello), EBUSY);
+    CHECK_EQ(hello.versions, 0);
+    CHECK_EQ(KtlsNative_SwitchContext(connection, context, &result), EBUSY);
+    CHECK_EQ(KtlsNative_AbortHandshake(connection, socket, 40, &result), EBUSY);
+}
+
+static void Only_while_paused(void)
+{
+    static const int32_t s_noAlerts[] = {-1, 0, 1, 21, 41, 90, 100, 109, 111, 116, 256};
+    KtlsClientHello hello;
+    KtlsResult result;
+    uint64_t zeroes[64] = {0};
+    KtlsContextOptions client = Fixture_ClientOptions(0);
+    KtlsContextOptions server = Fixture_PausingOptions();
+    KtlsContextOptions second = Fixture_ServerOptions(0);
+    Link link = Link_Create(&client, &server);
+    KtlsContext* context = Fixture_CreateContext(&second);
+    KtlsContext* clientContext = Fixture_CreateContext(&client);
+    CheckBusy(link.server, link.pair.server, context);
+    CheckBusy(link.client, link.pair.client, context);
+    Link_RunToPause(&link, KTLS_STATUS_WANT_CLIENT_HELLO);
+    CHECK_EQ(KtlsNative_GetClientHello(link.server, NULL), EINVAL);
+    CHECK_EQ(KtlsNative_GetClientHello(NULL, &hello), EINVAL);
+    CHECK_EQ(KtlsNative_SwitchContext(NULL, context, &result), EINVAL);
+    CHECK_EQ(KtlsNative_SwitchContext(link.server, NULL, &result), EINVAL);
+    CHECK_EQ(KtlsNative_SwitchContext(link.server, (KtlsContext*)zeroes, &result), EINVAL);
+    CHECK_EQ(KtlsNative_SwitchContext(link.server, clientContext, &result), EINVAL);
+    CHECK_EQ(KtlsNative_SwitchContext(link.server, context, NULL), EINVAL);
+    CHECK_EQ(KtlsNative_AbortHandshake(link.server, link.pair.client, 40, &result), EBADF);
+    CHECK_EQ(KtlsNative_AbortHandshake(link.server, link.pair.server, 40, NULL), EINVAL);
+    for (size_t i = 0; i < sizeof(s_noAlerts) / sizeof(s_noAlerts[0]); i++)
+    {
+        CHECK_EQ(KtlsNative_AbortHandshake(link.server, link.pair.server, s_noAlerts[i], &result), EINVAL);
+    }
+    CHECK_EQ(KtlsNative_SwitchContext(link.server, context, &result), 0);
+    CheckBusy(link.server, link.pair.server, context);
+    Link_CompleteWell(&link);
+    CheckBusy(link.server, link.pair.server, context);
+    KtlsNative_ContextFree(context);
+    KtlsNative_ContextFree(clientContext);
+    Link_Free(&link);
+}
+
+/* Given up while it waits. */
+static void A_paused_connection_is_freed(void)
+{
+    KtlsContextOptions client = Fixture_ClientOptions(0);
+    KtlsContextOptions server = Fixture_PausingOptions();
+    for (int switched = 0; switched < 2; switched++)
+    {
+        Link link = Link_CreatePaused(&client, &server);
+        if (switched != 0)
+        {
+            KtlsContextOptions second = Fixture_ServerOptions(0);
+            Link_Switch(&link, &second);
+        }
+        Link_Free(&link);
+    }
+}
+
+const Test g_helloTests[] = {
+    {"hello: it is shown", The_hello_is_shown, false},
+    {"hello: its versions", Versions_of_the_hello, false},
+    {"hello: its server name", Server_names_of_the_hello, false},
+    {"hello: its protocols", Protocols_of_the_hello, false},
+    {"hello: the peer gets the alert of the abort", The_peer_gets_the_alert_of_the_abort, false},
+    {"hello: decisions only while paused", Only_while_paused, false},
+    {"hello: a paused connection is freed", A_paused_connection_is_freed, false},
+    {NULL, NULL, false}};

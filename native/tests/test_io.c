@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Data, in user space and through the kernel.
+ */
+#include "fixture.h"
+#include "test.h"
+
+#include <errno.h>
+#include <openssl/err.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum
+{
+    MEBIBYTE = 1 << 20,
+    RECORD = 16384
+};
+
+static void Transfer(int32_t version, int32_t flags)
+{
+    Link link = Link_Establish(version, flags);
+    Link_TransferBothWays(&link, MEBIBYTE);
+    Link_Free(&link);
+}
+
+static void Transfer_tls12(void)
+{
+    Transfer(TLS1_2_VERSION, 0);
+}
+
+static void Transfer_tls13(void)
+{
+    Transfer(TLS1_3_VERSION, 0);
+}
+
+static void Transfer_kernel_tls12(void)
+{
+    Transfer(TLS1_2_VERSION, KTLS_FLAG_ENABLE_KTLS);
+}
+
+static void Transfer_kernel_tls13(void)
+{
+    Transfer(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
+}
+
+/* Sends size bytes and does not read them. */
+static void Send(KtlsConnection* from, int socket, size_t size)
+{
+    uint8_t* data = malloc(size);
+    CHECK(data != NULL);
+    for (size_t i = 0; i < size; i++)
+    {
+        data[i] = Fixture_PatternAt(i);
+    }
+    for (size_t sent = 0; sent < size;)
+    {
+        size_t taken = Link_SendSome(from, socket, data + sent, size - sent);
+        CHECK(taken > 0);
+        sent += taken;
+    }
+    free(data);
+}
+
+/* Reads what Send sent, with one capacity, and checks the bookkeeping at each step. */
+static void ReadAll(KtlsConnection* to, int socket, int32_t capacity, size_t size, bool kernel)
+{
+    uint8_t buffer[RECORD];
+    KtlsResult result;
+    for (size_t received = 0; received < size; received += (size_t)result.bytes)
+    {
+        Link_ReadOne(to, socket, buffer, 0, &result);
+        CHECK_EQ(result.status, KTLS_STATUS_OK);
+        CHECK_EQ(result.bytes, 0);
+        CHECK_EQ(result.pending, 1);
+        Link_ReadOne(to, socket, buffer, capacity, &result);
+        CHECK_EQ(result.status, KTLS_STATUS_OK);
+        CHECK(result.bytes > 0 && result.bytes <= capacity);
+        for (int64_t i = 0; i < result.bytes; i++)
+        {
+            CHECK_EQ(buffer[i], Fixture_PatternAt(received + (size_t)i));
+        }
+        size_t end = received + (size_t)result.bytes;
+        CHECK(end <= size);
+        /* In user space OpenSSL holds exactly one record; the kernel may have filled it with several. */
+        if (!kernel)
+        {
+            CHECK_EQ(result.pending, end % RECORD != 0 && end != size);
+        }
+    }
+    CHECK_EQ(result.pending, 0);
+    CHECK_EQ(KtlsNative_Read(to, socket, buffer, 1, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_WANT_READ);
+    CHECK_EQ(result.pending, 0);
+    CHECK_EQ(KtlsNative_Read(to, socket, NULL, 0, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_WANT_READ);
+}
+
+static void Capacities(int32_t flags)
+{
+    static const int32_t s_capacities[] = {1, 100, RECORD - 1, RECORD};
+    for (int32_t version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++)
+    {
+        Link link = Link_Establish(version, flags);
+        for (size_t i = 0; i < sizeof(s_capacities) / sizeof(s_capacities[0]); i++)
+        {
+            size_t size = s_capacities[i] == 1 ? 300 : 3 * RECORD + 17;
+            Send(link.server, link.pair.server, size);
+            ReadAll(link.client, link.pair.client, s_capacities[i], size, flags != 0);
+        }
+        Link_Free(&link);
+    }
+}
+
+static void Read_capacities(void)
+{
+    Capacities(0);
+}
+
+static void Read_capacities_kernel(void)
+{
+    Capacities(KTLS_FLAG_ENABLE_KTLS);
+}
+
+/* Writes until the socket is full. Returns the bytes that were taken. */
+static size_t Fill(KtlsConnection* from, int socket, const uint8_t* data, size_t size)
+{
+    size_t sent = 0;
+    size_t taken;
+    do
+    {
+        taken = Link_SendSome(from, socket, data + sent, size - sent);
+        sent += taken;
+    } while (taken > 0 && sent < size);
+    CHECK(sent < size);
+    return sent;
+}
+
+static void Want_write_and_a_moved_buffer(void)
+{
+    enum
+    {
+        SIZE = 256 * 1024
+    };
+    Link link = Link_Establish(TLS1_3_VERSION, 0);
+    Fixture_ShrinkBuffers(&link.pair);
+    uint8_t* data = malloc(SIZE);
+    CHECK(data != NULL);
+    for (size_t i = 0; i < SIZE; i++)
+    {
+        data[i] = Fixture_PatternAt(i);
+    }
+    size_t sent = Fill(link.client, link.pair.client, data, SIZE);
+    CHECK(ERR_peek_error() == 0);
+
+    size_t received = 0;
+    while (received < SIZE)
+    {
+        /* The same bytes at another address; the old block is gone. */
+        uint8_t* moved = malloc(SIZE);
+        CHECK(moved != NULL);
+        memcpy(moved, data, SIZE);
+        memset(data, 0xEE, SIZE);
+        free(data);
+        data = moved;
+        size_t taken = sent < SIZE ? Link_SendSome(link.client, link.pair.client, data + sent, SIZE - sent) : 0;
+        sent += taken;
+
+        uint8_t buffer[RECORD];
+        KtlsResult result;
+        CHECK_EQ(KtlsNative_Read(link.server, link.pair.server, buffer, sizeof(buffer), &result), 0);
+        CHECK(result.status == KTLS_STATUS_OK || result.status == KTLS_STATUS_WANT_READ);
+        for (int64_t i = 0; i < result.bytes; i++)
+        {
+            CHECK_EQ(buffer[i], Fixture_PatternAt(received + (size_t)i));
+        }
+        received += (size_t)result.bytes;
+        if (taken == 0 && result.bytes == 0)
+        {
+            Fixture_Wait(link.pair.server, POLLIN);
+        }
+    }
+    free(data);
+    Link_Free(&link);
+}
+
+static void Write_is_refused_where_the_kernel_sends(void)
+{
+    uint8_t byte = 1;
+    KtlsResult result;
+    for (int32_t version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++)
+    {
+        Link link = Link_Establish(version, KTLS_FLAG_ENABLE_KTLS);
+        CHECK_EQ(KtlsNative_Write(link.client, link.pair.client, &byte, 1, &result), EPERM);
+        CHECK_EQ(KtlsNative_Write(link.server, link.pair.server, &byte, 1, &result), EPERM);
+        Link_Free(&link);
+    }
+}
+
+/* No kernel takes a CBC cipher; one without the module takes none at all. */
+static void Asked_for_and_not_to_be_had(void)
+{
+    KtlsContextOptions client = Fixture_ClientOptions(TLS1_2_VERSION);
+    KtlsContextOptions server = Fixture_ServerOptions(TLS1_2_VERSION);
+    client.flags |= KTLS_FLAG_ENABLE_KTLS;
+    server.flags |= KTLS_FLAG_ENABLE_KTLS;
+    client.cipherList = g_fixture.probe.ulpErrno == 0 ? "ECDHE-ECDSA-AES128-SHA256" : "ECDHE-ECDSA-AES128-GCM-SHA256";
+    Link link = Link_Create(&client, &server);
+    Link_Run(&link);
+    CHECK_EQ(link.serverResult.status, KTLS_STATUS_OK);
+    KtlsConnectionInfo info;
+    CHECK_EQ(KtlsNative_GetConnectionInfo(link.client, &info), 0);
+    CHECK_EQ(info.ktlsSend | info.ktlsReceive, 0);
+    KtlsSocketInfo kernel;
+    CHECK_EQ(KtlsNative_GetSocketInfo(link.pair.client, &kernel), 0);
+    CHECK_EQ(kernel.sendConf | kernel.receiveConf, KTLS_CONF_NONE);
+    Link_TransferBothWays(&link, MEBIBYTE);
+    Link_Free(&link);
+}
+
+const Test g_ioTests[] = {
+    {"io: 1 MiB both ways, TLS 1.2", Transfer_tls12, false},
+    {"io: 1 MiB both ways, TLS 1.3", Transfer_tls13, false},
+    {"io: 1 MiB both ways, TLS 1.2 in the kernel", Transfer_kernel_tls12, true},
+    {"io: 1 MiB both ways, TLS 1.3 in the kernel", Transfer_kernel_tls13, true},
+    {"io: read capacities and pending", Read_capacities, false},
+    {"io: read capacities and pending in the kernel", Read_capacities_kernel, true},
+    {"io: a full socket and a moved buffer", Want_write_and_a_moved_buffer, false},
+    {"io: Write is refused where the kernel sends", Write_is_refused_where_the_kernel_sends, true},
+    {"io: kernel TLS asked for and not to be had", Asked_for_and_not_to_be_had, false},
+    {NULL, NULL, false}};

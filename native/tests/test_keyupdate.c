@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * TLS 1.3 key updates, ours and the peer's, and TLS 1.2 renegotiation.
+ */
+#include "fixture.h"
+#include "test.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static void Update(KtlsConnection* connection, int socket, int32_t requestPeer)
+{
+    KtlsResult result;
+    CHECK_EQ(KtlsNative_KeyUpdate(connection, socket, requestPeer, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_OK);
+    CHECK_EQ(result.keyUpdate, 0);
+}
+
+/* Takes what is there without data; returns whether an update of the reader's is due. */
+static int32_t ReadControl(KtlsConnection* connection, int socket)
+{
+    KtlsResult result;
+    uint8_t byte;
+    Fixture_Wait(socket, POLLIN);
+    CHECK_EQ(KtlsNative_Read(connection, socket, &byte, 1, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_WANT_READ);
+    return result.keyUpdate;
+}
+
+static void UpdateBothKinds(Link* link)
+{
+    /* The tickets first. */
+    Link_TransferBothWays(link, 5000);
+    Update(link->client, link->pair.client, 0);
+    CHECK_EQ(ReadControl(link->server, link->pair.server), 0);
+    Link_TransferBothWays(link, 100000);
+
+    Update(link->server, link->pair.server, 1);
+    CHECK_EQ(ReadControl(link->client, link->pair.client), 1);
+    /* The answer, sent where nothing is written by OpenSSL. */
+    Update(link->client, link->pair.client, 0);
+    CHECK_EQ(ReadControl(link->server, link->pair.server), 0);
+    Link_TransferBothWays(link, 100000);
+
+    for (int i = 0; i < 50; i++)
+    {
+        Update(link->client, link->pair.client, i % 2);
+        (void)ReadControl(link->server, link->pair.server);
+        Link_Transfer(link->client, link->pair.client, link->server, link->pair.server, 100);
+    }
+    Update(link->server, link->pair.server, 0);
+    CHECK_EQ(ReadControl(link->client, link->pair.client), 0);
+    Link_TransferBothWays(link, 100000);
+}
+
+static void Both_kinds(void)
+{
+    Link link = Link_Establish(TLS1_3_VERSION, 0);
+    UpdateBothKinds(&link);
+    Link_Free(&link);
+}
+
+/* The answer that is due also leaves with the next write, as OpenSSL does it. */
+static void The_answer_goes_with_a_write(void)
+{
+    Link link = Link_Establish(TLS1_3_VERSION, 0);
+    KtlsResult result;
+    uint8_t byte = 7;
+    Link_TransferBothWays(&link, 1000);
+    Update(link.client, link.pair.client, 1);
+    CHECK_EQ(ReadControl(link.server, link.pair.server), 1);
+    CHECK_EQ(KtlsNative_Write(link.server, link.pair.server, &byte, 1, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_OK);
+    CHECK_EQ(result.keyUpdate, 0);
+    Link_ReadOne(link.client, link.pair.client, &byte, 1, &result);
+    CHECK_EQ(result.bytes, 1);
+    CHECK_EQ(byte, 7);
+    Link_TransferBothWays(&link, 1000);
+    Link_Free(&link);
+}
+
+static void Not_on_tls12(void)
+{
+    Link link = Link_Establish(TLS1_2_VERSION, 0);
+    KtlsResult result;
+    CHECK_EQ(KtlsNative_KeyUpdate(link.client, link.pair.client, 0, &result), ENOTSUP);
+    Link_TransferBothWays(&link, 1000);
+    Link_Free(&link);
+}
+
+static void Waits_for_room_and_is_sent_once(void)
+{
+    static const uint8_t s_noise[65536];
+    uint8_t drain[65536];
+    KtlsResult result;
+    Link link = Link_Establish(TLS1_3_VERSION, 0);
+    Link_TransferBothWays(&link, 1000);
+    Fixture_ShrinkBuffers(&link.pair);
+    ssize_t noise = 0;
+    for (ssize_t sent; (sent = send(link.pair.client, s_noise, sizeof(s_noise), MSG_DONTWAIT)) > 0;)
+    {
+        noise += sent;
+    }
+    for (int i = 0; i < 3; i++)
+    {
+        CHECK_EQ(KtlsNative_KeyUpdate(link.client, link.pair.client, 0, &result), 0);
+        CHECK_EQ(result.status, KTLS_STATUS_WANT_WRITE);
+        CHECK_EQ(result.keyUpdate, 1);
+    }
+    while (noise > 0)
+    {
+        Fixture_Wait(link.pair.server, POLLIN);
+        size_t wanted = noise < (ssize_t)sizeof(drain) ? (size_t)noise : sizeof(drain);
+        noise -= recv(link.pair.server, drain, wanted, 0);
+    }
+    Fixture_Wait(link.pair.client, POLLOUT);
+    Update(link.client, link.pair.client, 0);
+    /* One record and not four: header, content, type, tag. */
+    Fixture_Wait(link.pair.server, POLLIN);
+    CHECK_EQ(recv(link.pair.server, drain, sizeof(drain), MSG_PEEK), 5 + 5 + 1 + 16);
+    CHECK_EQ(ReadControl(link.server, link.pair.server), 0);
+    Link_TransferBothWays(&link, 1000);
+    Link_Free(&link);
+}
+
+/* What a cell comes to: bytes intact and keys renewed, or one typed end; never garbage. */
+static void In_the_kernel(void)
+{
+    Link link = Link_Establish(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
+    Link_TransferBothWays(&link, 1000);
+    KtlsResult result;
+    int32_t error = KtlsNative_KeyUpdate(link.client, link.pair.client, 0, &result);
+    bool newKeys = g_fixture.library.openSslVersion >= 0x30200000;
+    if (!newKeys)
+    {
+        CHECK_EQ(error, ENOTSUP);
+        Test_Note("refused: this OpenSSL cannot hand the kernel a new key");
+        Link_TransferBothWays(&link, 100000);
+    }
+    else if (g_fixture.probe.rekeySendErrno == 0 && g_fixture.probe.rekeyReceiveErrno == 0)
+    {
+        CHECK_EQ(error, 0);
+        CHECK_EQ(result.status, KTLS_STATUS_OK);
+        CHECK_EQ(ReadControl(link.server, link.pair.server), 0);
+        UpdateBothKinds(&link);
+        Test_Note("re-keyed");
+    }
+    else
+    {
+        CHECK_EQ(error, 0);
+        CHECK_EQ(result.status, KTLS_STATUS_TLS_ERROR);
+        uint8_t text[256];
+        CHECK_EQ(KtlsNative_ErrorText(result.openSslError, text, sizeof(text)), 0);
+        Test_Note("own update ends the connection: %s", (const char*)text);
+        uint8_t buffer[64];
+        Link_ReadOne(link.server, link.pair.server, buffer, sizeof(buffer), &result);
+        CHECK(result.status != KTLS_STATUS_OK);
+        CHECK_EQ(result.bytes, 0);
+        Test_Note("the peer: status %d, reason %d", result.status, result.reason);
+    }
+    Link_Free(&link);
+}
+
+/* A user-space peer updates its sending key while this side receives in the kernel. */
+static void The_peers_update_in_the_kernel(void)
+{
+    KtlsContextOptions client = Fixture_ClientOptions(TLS1_3_VERSION);
+    KtlsContextOptions server = Fixture_ServerOptions(TLS1_3_VERSION);
+    server.flags |= KTLS_FLAG_ENABLE_KTLS;
+    Link link = Link_Create(&client, &server);
+    Link_Run(&link);
+    Link_TransferBothWays(&link, 1000);
+    Update(link.client, link.pair.client, 1);
+    KtlsConnectionInfo info;
+    CHECK_EQ(KtlsNative_GetConnectionInfo(link.server, &info), 0);
+    if (info.ktlsReceive == 1 && g_fixture.probe.rekeyReceiveErrno != 0)
+    {
+        uint8_t byte;
+        KtlsResult result;
+        Link_ReadOne(link.server, link.pair.server, &byte, 1, &result);
+        CHECK_EQ(result.status, KTLS_STATUS_TLS_ERROR);
+        Link_ReadOne(link.client, link.pair.client, &byte, 1, &result);
+        CHECK(result.status != KTLS_STATUS_OK);
+        Test_Note("ends the connection; the peer: status %d, reason %d", result.status, result.reason);
+    }
+    else
+    {
+        CHECK_EQ(ReadControl(link.server, link.pair.server), 1);
+        Link_Transfer(link.client, link.pair.client, link.server, link.pair.server, 100000);
+        Test_Note("receive goes on under the new key");
+    }
+    Link_Free(&link);
+}
+
+const Test g_keyUpdateTests[] = {
+    {"key update: both kinds", Both_kinds, false},
+    {"key update: the answer goes with a write", The_answer_goes_with_a_write, false},
+    {"key update: not on TLS 1.2", Not_on_tls12, false},
+    {"key update: waits for room and is sent once", Waits_for_room_and_is_sent_once, false},
+    {"key update: ours, in the kernel", In_the_kernel, true},
+    {"key update: the peer's, in the kernel", The_peers_update_in_the_kernel, true},
+    {NULL, NULL, false}};

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Sessions of shim clients: taken from one connection, used on others.
+ */
+#include "fixture.h"
+#include "test.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+/* Both contexts live as long as a test: tickets are sealed with keys of the server's. */
+typedef struct Ends
+{
+    KtlsContext* client;
+    KtlsContext* server;
+} Ends;
+
+static Ends CreateEnds(int32_t version, int32_t flags, int32_t serverFlags)
+{
+    Fixture_Initialize();
+    KtlsContextOptions client = Fixture_ClientOptions(version);
+    KtlsContextOptions server = Fixture_ServerOptions(version);
+    client.flags |= KTLS_FLAG_CLIENT_SESSIONS | flags;
+    server.flags |= flags | serverFlags;
+    Ends ends = {Fixture_CreateContext(&client), Fixture_CreateContext(&server)};
+    return ends;
+}
+
+static void FreeEnds(Ends* ends)
+{
+    KtlsNative_ContextFree(ends->client);
+    KtlsNative_ContextFree(ends->server);
+}
+
+static Link Create(const Ends* ends)
+{
+    Link link;
+    memset(&link, 0, sizeof(link));
+    CHECK_EQ(KtlsPair_Open(&link.pair), 0);
+    link.client = Fixture_CreateConnection(ends->client, link.pair.client, "localhost");
+    link.server = Fixture_CreateConnection(ends->server, link.pair.server, NULL);
+    link.verify = Fixture_Accept;
+    return link;
+}
+
+/* One connection, with that session where there is one. Returns whether it was resumed. */
+static bool Connect(const Ends* ends, KtlsSession* session, KtlsSession** next)
+{
+    KtlsConnectionInfo info;
+    int verified = 0;
+    Link link = Create(ends);
+    link.verifyState = (intptr_t)&verified;
+    if (session != NULL)
+    {
+        CHECK_EQ(KtlsNative_UseSession(link.client, session), 0);
+    }
+    Link_CompleteWell(&link); /* reads the tickets on its way */
+    CHECK_EQ(KtlsNative_GetConnectionInfo(link.client, &info), 0);
+    CHECK_EQ(verified, info.resumed == 0);
+    CHECK_EQ(KtlsNative_TakeSession(link.client, next), 0);
+    KtlsSession* none = (KtlsSession*)&link;
+    CHECK_EQ(KtlsNative_TakeSession(link.client, &none), 0);
+    CHECK(none == NULL);
+    Link_Free(&link); /* without close_notify: that does not spoil the session */
+    return info.resumed != 0;
+}
+
+static void CheckInfo(KtlsSession* session, int32_t version)
+{
+    KtlsSessionInfo info;
+    CHECK(session != NULL);
+    CHECK_EQ(KtlsNative_SessionInfo(session, &info), 0);
+    CHECK_EQ(info.protocolVersion, version);
+    CHECK_EQ(info.resumable, 1);
+    CHECK(info.createdSeconds >= time(NULL) - 100 && info.createdSeconds <= time(NULL));
+    CHECK(info.timeoutSeconds > 0);
+    CHECK(info.ticketLifetimeSeconds > 0);
+    Test_Note(
+        "TLS %s: timeout %lld s, ticket %lld s", version == TLS1_2_VERSION ? "1.2" : "1.3",
+        (long long)info.timeoutSeconds, (long long)info.ticketLifetimeSeconds);
+}
+
+/* Each TLS 1.3 connection brings the ticket of the next. */
+static void Resume_tls13(int32_t flags)
+{
+    Ends ends = CreateEnds(TLS1_3_VERSION, flags, 0);
+    KtlsSession* session = NULL;
+    CHECK(!Connect(&ends, NULL, &session));
+    CheckInfo(session, TLS1_3_VERSION);
+    for (int i = 0; i < 3; i++)
+    {
+        KtlsSession* next = NULL;
+        KtlsSessionInfo used;
+        CHECK(Connect(&ends, session, &next));
+        CHECK_EQ(KtlsNative_SessionInfo(session, &used), 0);
+        CHECK_EQ(used.resumable, 0);
+        KtlsNative_SessionFree(session);
+        session = next;
+        CheckInfo(session, TLS1_3_VERSION);
+    }
+    KtlsNative_SessionFree(session);
+    FreeEnds(&ends);
+}
+
+/* The TLS 1.2 one is used again and again. */
+static void Resume_tls12(int32_t flags)
+{
+    Ends ends = CreateEnds(TLS1_2_VERSION, flags, 0);
+    KtlsSession* session = NULL;
+    CHECK(!Connect(&ends, NULL, &session));
+    CheckInfo(session, TLS1_2_VERSION);
+    for (int i = 0; i < 3; i++)
+    {
+        KtlsSession* next = NULL;
+        CHECK(Connect(&ends, session, &next));
+        CHECK(next == NULL);
+        CheckInfo(session, TLS1_2_VERSION);
+    }
+    KtlsNative_SessionFree(session);
+    FreeEnds(&ends);
+}
+
+static void Resume_in_user_space(void)
+{
+    Resume_tls12(0);
+    Resume_tls13(0);
+}
+
+static void Resume_in_the_kernel(void)
+{
+    Resume_tls12(KTLS_FLAG_ENABLE_KTLS);
+    Resume_tls13(KTLS_FLAG_ENABLE_KTLS);
+}
+
+/* The tickets come to a client whose receiving is in the kernel, with nothing else to read. */
+static void Tickets_under_a_kernel_receive_path(void)
+{
+    Ends ends = CreateEnds(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS, 0);
+    Link link = Create(&ends);
+    KtlsSession* session = NULL;
+    KtlsResult result;
+    uint8_t byte;
+    Link_Run(&link);
+    while (session == NULL)
+    {
+        Fixture_Wait(link.pair.client, POLLIN);
+        CHECK_EQ(KtlsNative_Read(link.client, link.pair.client, &byte, 1, &result), 0);
+        CHECK_EQ(result.status, KTLS_STATUS_WANT_READ);
+        CHECK_EQ(KtlsNative_TakeSession(link.client, &session), 0);
+    }
+    Link_TransferBothWays(&link, 50000);
+    Link_Free(&link);
+    KtlsSession* next = NULL;
+    CHECK(Connect(&ends, session, &next));
+    KtlsNative_SessionFree(session);
+    KtlsNative_SessionFree(next);
+    FreeEnds(&ends);
+}
+
+static void A_server_without_tickets(void)
+{
+    for (int32_t version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++)
+    {
+        Ends ends = CreateEnds(version, 0, KTLS_FLAG_NO_TICKETS);
+        KtlsSession* session = NULL;
+        KtlsSessionInfo info;
+        CHECK(!Connect(&ends, NULL, &session));
+        if (session != NULL)
+        {
+            CHECK_EQ(KtlsNative_SessionInfo(session, &info), 0);
+            CHECK_EQ(info.resumable, 0);
+        }
+        KtlsNative_SessionFree(session);
+        FreeEnds(&ends);
+    }
+}
+
+/* To a server that cannot know it: a full handshake, with its certificate. */
+static void A_session_of_another_server(void)
+{
+    for (int32_t version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++)
+    {
+        Ends ends = CreateEnds(version, 0, 0);
+        Ends others = CreateEnds(version, 0, 0);
+        KtlsSession* session = NULL;
+        KtlsSession* next = NULL;
+        CHECK(!Connect(&ends, NULL, &session));
+        CHECK(!Connect(&others, session, &next));
+        CHECK(next != NULL);
+        KtlsNative_SessionFree(session);
+        KtlsNative_SessionFree(next);
+        FreeEnds(&ends);
+        FreeEnds(&others);
+    }
+}
+
+/* A fatal alert ends what was agreed with this peer (RFC 5246, 7.2.2). */
+static void A_failed_connection_spoils_its_session(void)
+{
+    Ends ends = CreateEnds(TLS1_2_VERSION, 0, 0);
+    Link link = Create(&ends);
+    KtlsSession* session = NULL;
+    KtlsSessionInfo info;
+    KtlsResult result;
+    uint8_t byte = 0;
+    Link_CompleteWell(&link);
+    CHECK_EQ(KtlsNative_TakeSession(link.client, &session), 0);
+    CHECK_EQ(KtlsNative_SessionInfo(session, &info), 0);
+    CHECK_EQ(info.resumable, 1);
+    /* A record that no key of theirs made. */
+    static const uint8_t s_forged[] = {23, 3,  3,  0,  32, 1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14,
+                                       15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32};
+    CHECK(send(link.pair.server, s_forged, sizeof(s_forged), MSG_NOSIGNAL) == sizeof(s_forged));
+    Link_ReadOne(link.client, link.pair.client, &byte, 1, &result);
+    CHECK_EQ(result.status, KTLS_STATUS_TLS_ERROR);
+    CHECK_EQ(KtlsNative_SessionInfo(session, &info), 0);
+    CHECK_EQ(info.resumable, 0);
+    KtlsNative_SessionFree(session);
+    Link_Free(&link);
+    FreeEnds(&ends);
+}
+
+static void Arguments(void)
+{
+    uint64_t zeroes[8] = {0};
+    KtlsSession* bad = (KtlsSession*)zeroes;
+    KtlsSession* session = bad;
+    KtlsSessionInfo info;
+    Ends ends = CreateEnds(TLS1_2_VERSION, 0, 0);
+    CHECK(!Connect(&ends, NULL, &session));
+    Link link = Create(&ends);
+    CHECK_EQ(KtlsNative_UseSession(link.client, NULL), EINVAL);
+    CHECK_EQ(KtlsNative_UseSession(link.client, bad), EINVAL);
+    CHECK_EQ(KtlsNative_UseSession(NULL, session), EINVAL);
+    CHECK_EQ(KtlsNative_UseSession(link.server, session), EINVAL);
+    CHECK_EQ(KtlsNative_UseSession(link.client, session), 0);
+    CHECK_EQ(KtlsNative_UseSession(link.client, session), 0);
+    CHECK_EQ(KtlsNative_Handshake(link.client, link.pair.client, Fixture_Accept, 0, &link.clientResult), 0);
+    CHECK_EQ(KtlsNative_UseSession(link.client, session), EBUSY);
+    KtlsSession* none = bad;
+    CHECK_EQ(KtlsNative_TakeSession(NULL, &none), EINVAL);
+    CHECK(none == NULL);
+    CHECK_EQ(KtlsNative_TakeSession(link.client, NULL), EINVAL);
+    CHECK_EQ(KtlsNative_TakeSession(link.server, &none), 0);
+    CHECK(none == NULL);
+    CHECK_EQ(KtlsNative_SessionInfo(bad, &info), EINVAL);
+    CHECK_EQ(KtlsNative_SessionInfo(NULL, &info), EINVAL);
+    CHECK_EQ(KtlsNative_SessionInfo(session, NULL), EINVAL);
+    KtlsNative_SessionFree(NULL);
+    KtlsNative_SessionFree(bad);
+    /* The connection keeps what it uses. */
+    KtlsNative_SessionFree(session);
+    Link_CompleteWell(&link);
+    Link_Free(&link);
+    FreeEnds(&ends);
+}
+
+const Test g_resumeTests[] = {
+    {"resume: shim clients do", Resume_in_user_space, false},
+    {"resume: shim clients do, in the kernel", Resume_in_the_kernel, true},
+    {"resume: tickets under a kernel receive path", Tickets_under_a_kernel_receive_path, true},
+    {"resume: a server without tickets", A_server_without_tickets, false},
+    {"resume: a session of another server", A_session_of_another_server, false},
+    {"resume: a failed connection spoils its session", A_failed_connection_spoils_its_session, false},
+    {"resume: arguments", Arguments, false},
+    {NULL, NULL, false}};

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Tickets, resumption and renegotiation, against a plain OpenSSL peer that does what the shim does not.
+ */
+#include "fixture.h"
+#include "test.h"
+
+#include <openssl/err.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+static SSL_SESSION* s_session;
+
+static int KeepSession(SSL* ssl, SSL_SESSION* session)
+{
+    (void)ssl;
+    SSL_SESSION_free(s_session);
+    s_session = session;
+    return 1;
+}
+
+/* Steps the shim's side and the plain side until both are done. */
+static void Run(KtlsConnection* shim, int socket, SSL* plain)
+{
+    bool shimDone = false;
+    bool plainDone = false;
+    while (!shimDone || !plainDone)
+    {
+        KtlsResult result;
+        CHECK_EQ(KtlsNative_Handshake(shim, socket, Fixture_Accept, 0, &result), 0);
+        CHECK(result.status <= KTLS_STATUS_WANT_WRITE);
+        shimDone = result.status == KTLS_STATUS_OK;
+        plainDone = SSL_do_handshake(plain) == 1;
+    }
+}
+
+/* One connection of a plain client to a shim server; returns whether it resumed s_session. */
+static bool Connect(KtlsContext* server, SSL_CTX* client)
+{
+    KtlsPair pair;
+    CHECK_EQ(KtlsPair_Open(&pair), 0);
+    KtlsConnection* shim = Fixture_CreateConnection(server, pair.server, NULL);
+    SSL* plain = SSL_new(client);
+    CHECK(plain != NULL && SSL_set_fd(plain, pair.client) == 1);
+    SSL_set_connect_state(plain);
+    if (s_session != NULL)
+    {
+        CHECK(SSL_set_session(plain, s_session) == 1);
+    }
+    Run(shim, pair.server, plain);
+
+    /* A byte each way, so that the tickets have been read. */
+    uint8_t byte = 5;
+    KtlsResult result;
+    CHECK(SSL_write(plain, &byte, 1) == 1);
+    Link_ReadOne(shim, pair.server, &byte, 1, &result);
+    CHECK_EQ(Link_SendSome(shim, pair.server, &byte, 1), 1);
+    Fixture_Wait(pair.client, POLLIN);
+    while (SSL_read(plain, &byte, 1) != 1)
+    {
+        Fixture_Wait(pair.client, POLLIN);
+    }
+    KtlsConnectionInfo info;
+    CHECK_EQ(KtlsNative_GetConnectionInfo(shim, &info), 0);
+    CHECK_EQ(info.resumed, SSL_session_reused(plain));
+    (void)SSL_shutdown(plain); /* or the session counts as broken */
+    SSL_free(plain);
+    KtlsNative_ConnectionFree(shim);
+    KtlsPair_Close(&pair);
+    return info.resumed != 0;
+}
+
+static bool Resumes(int32_t version, int32_t flags)
+{
+    Fixture_Initialize();
+    KtlsContextOptions options = Fixture_ServerOptions(version);
+    options.flags |= flags;
+    KtlsContext* server = Fixture_CreateContext(&options);
+    SSL_CTX* client = SSL_CTX_new(TLS_client_method());
+    CHECK(client != NULL);
+    (void)SSL_CTX_set_session_cache_mode(client, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+    SSL_CTX_sess_set_new_cb(client, KeepSession);
+    CHECK(!Connect(server, client));
+    bool resumed = Connect(server, client);
+    SSL_SESSION_free(s_session);
+    s_session = NULL;
+    SSL_CTX_free(client);
+    KtlsNative_ContextFree(server);
+    return resumed;
+}
+
+static void Resumption(void)
+{
+    CHECK(Resumes(TLS1_2_VERSION, 0));
+    CHECK(Resumes(TLS1_3_VERSION, 0));
+    CHECK(Resumes(TLS1_2_VERSION, KTLS_FLAG_VERIFY_PEER));
+    CHECK(Resumes(TLS1_3_VERSION, KTLS_FLAG_VERIFY_PEER));
+}
+
+static void No_tickets(void)
+{
+    CHECK(!Resumes(TLS1_2_VERSION, KTLS_FLAG_NO_TICKETS));
+    CHECK(!Resumes(TLS1_3_VERSION, KTLS_FLAG_NO_TICKETS));
+}
+
+static void Tickets_do_not_disturb_the_data(void)
+{
+    Link link = Link_Establish(TLS1_3_VERSION, 0);
+    KtlsResult result;
+    uint8_t buffer[64];
+    CHECK_EQ(Link_SendSome(link.server, link.pair.server, (const uint8_t*)"at once", 7), 7);
+    Link_ReadOne(link.client, link.pair.client, buffer, sizeof(buffer), &result);
+    CHECK_EQ(result.bytes, 7);
+    CHECK(memcmp(buffer, "at once", 7) == 0);
+    Link_Free(&link);
+}
+
+static void A_connection_outlives_its_context(void)
+{
+    /* Link_Create gives the contexts up at once: the ALPN list must still be there for the selection. */
+    static const uint8_t s_alpn[] = {2, 'h', '2'};
+    KtlsContextOptions client = Fixture_ClientOptions(0);
+    KtlsContextOptions server = Fixture_ServerOptions(0);
+    client.alpn = server.alpn = s_alpn;
+    client.alpnLength = server.alpnLength = sizeof(s_alpn);
+    Link link = Link_Create(&client, &server);
+    Link_Run(&link);
+    CHECK_EQ(link.serverResult.status, KTLS_STATUS_OK);
+    Link_TransferBothWays(&link, 10000);
+    Link_Free(&link);
+}
+
+/* A TLS 1.2 server asks a shim client to renegotiate. Returns the client's result of reading that. */
+static KtlsResult Renegotiate(int32_t flags)
+{
+    KtlsPair pair;
+    KtlsResult result;
+    Fixture_Initialize();
+    CHECK_EQ(KtlsPair_Open(&pair), 0);
+    KtlsContextOptions options = Fixture_ClientOptions(TLS1_2_VERSION);
+    options.flags |= flags;
+    KtlsContext* context = Fixture_CreateContext(&options);
+    KtlsConnection* shim = Fixture_CreateConnection(context, pair.client, "localhost");
+    SSL_CTX* server = SSL_CTX_new(TLS_server_method());
+    CHECK(server != NULL && SSL_CTX_use_certificate(server, g_fixture.leaf) == 1);
+    CHECK(SSL_CTX_use_PrivateKey(server, g_fixture.key) == 1);
+    /* Or the renegotiation resumes, and no certificate comes. */
+    (void)SSL_CTX_set_options(server, SSL_OP_NO_SESSION_RESUMPTION_ON_RENEGOTIATION);
+    SSL* plain = SSL_new(server);
+    CHECK(plain != NULL && SSL_set_fd(plain, pair.server) == 1);
+    SSL_set_accept_state(plain);
+    Run(shim, pair.client, plain);
+
+    CHECK(SSL_renegotiate(plain) == 1);
+    uint8_t byte;
+    do
+    {
+        (void)SSL_do_handshake(plain);
+        (void)SSL_read(plain, &byte, 1);
+        ERR_clear_error();
+        CHECK_EQ(KtlsNative_Read(shim, pair.client, &byte, 1, &result), 0);
+    } while (result.status == KTLS_STATUS_WANT_READ);
+    SSL_free(plain);
+    SSL_CTX_free(server);
+    KtlsNative_ConnectionFree(shim);
+    KtlsNative_ContextFree(context);
+    KtlsPair_Close(&pair);
+    return result;
+}
+
+static void Renegotiation_is_refused(void)
+{
+    /* By a warning alert, which this server takes for the end: the client itself is not harmed by the request. */
+    KtlsResult result = Renegotiate(0);
+    CHECK(result.reason != SSL_R_CERTIFICATE_VERIFY_FAILED);
+    CHECK(result.status != KTLS_STATUS_OK);
+}
+
+static void A_certificate_under_read_is_refused(void)
+{
+    KtlsResult result = Renegotiate(KTLS_FLAG_ALLOW_RENEGOTIATION);
+    CHECK_EQ(result.status, KTLS_STATUS_TLS_ERROR);
+    CHECK_EQ(result.reason, SSL_R_CERTIFICATE_VERIFY_FAILED);
+}
+
+const Test g_sessionTests[] = {
+    {"session: a client resumes", Resumption, false},
+    {"session: NO_TICKETS means none", No_tickets, false},
+    {"session: tickets do not disturb the data", Tickets_do_not_disturb_the_data, false},
+    {"session: a connection outlives its context", A_connection_outlives_its_context, false},
+    {"session: renegotiation is refused", Renegotiation_is_refused, false},
+    {"session: a certificate under Read is refused", A_certificate_under_read_is_refused, false},
+    {NULL, NULL, false}};

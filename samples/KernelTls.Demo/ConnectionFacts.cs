@@ -1,0 +1,26 @@
+using System.Net.Security;
+using System.Security.Authentication;
+
+namespace KernelTls.Demo;
+
+/// <summary>What one end of a connection says about itself after the handshake.</summary>
+internal sealed record ConnectionFacts(string Side, SslProtocols Protocol, TlsCipherSuite CipherSuite, KtlsOffload Offload)
+{
+    public static ConnectionFacts Of(string side, KtlsStream stream) =>
+        new(side, stream.SslProtocol, stream.NegotiatedCipherSuite, stream.Offload);
+
+    public static string NameOf(SslProtocols protocol) => protocol switch
+    {
+        SslProtocols.Tls12 => "TLS 1.2",
+        SslProtocols.Tls13 => "TLS 1.3",
+        _ => protocol.ToString(),
+    };
+
+    public KtlsDataPath PathOf(KtlsDirections direction) =>
+        direction == KtlsDirections.Send ? Offload.Send : Offload.Receive;
+
+    public KtlsFallbackReason ReasonOf(KtlsDirections direction) =>
+        direction == KtlsDirections.Send ? Offload.SendFallbackReason : Offload.ReceiveFallbackReason;
+
+    public override string ToString() => $"{Side}  {NameOf(Protocol)}  {CipherSuite}  {Offload}";
+}

@@ -1,0 +1,95 @@
+using System.Runtime.InteropServices;
+using System.Security.Authentication;
+
+namespace KernelTls.Demo;
+
+/// <summary>The whole demo: says where it runs, shows TLS 1.3 and TLS 1.2, and sums up.</summary>
+internal sealed class Demonstration
+{
+    private static readonly SslProtocols[] s_protocols = [SslProtocols.Tls13, SslProtocols.Tls12];
+    private readonly PublishedFile _file;
+    private readonly TextWriter _output;
+
+    public Demonstration(PublishedFile file, TextWriter output)
+    {
+        _file = file;
+        _output = output;
+    }
+
+    /// <summary>Returns what was shown, in one line.</summary>
+    /// <exception cref="DemoFailedException">Something is not as expected.</exception>
+    public async Task<string> RunAsync(CancellationToken cancellationToken)
+    {
+        (Wish wish, string explanation) = Toggles.Settle();
+        _output.WriteLine(explanation);
+        DescribePlatform();
+        _output.WriteLine($"file: {_file.Path}, {_file.Length:N0} bytes, SHA-256 {_file.Sha256}");
+
+        using DemoCertificates certificates = new();
+        Trial trial = new(_file, certificates, new Expectation(wish), _output);
+        List<ConnectionFacts> ends = [];
+        foreach (SslProtocols protocol in s_protocols)
+        {
+            ends.AddRange(await trial.RunAsync(protocol, cancellationToken));
+        }
+
+        _output.WriteLine();
+        List<string> fallbacks = Fallbacks(ends);
+        foreach (string fallback in fallbacks)
+        {
+            _output.WriteLine(fallback);
+        }
+
+        return SumUp(wish, ends, fallbacks.Count > 0);
+    }
+
+    /// <summary>Asks for the abilities, and with that makes the library's own trial sockets before anything is counted.</summary>
+    private void DescribePlatform()
+    {
+        _output.WriteLine(
+            $"{RuntimeInformation.FrameworkDescription}, Linux {KtlsPlatform.KernelRelease}, {KtlsPlatform.OpenSslVersionText}");
+        _output.WriteLine(KtlsPlatform.IsSupported
+            ? "kernel TLS: supported"
+            : $"kernel TLS: not supported ({KtlsPlatform.NotSupportedReason}): {FallbackText.Of(KtlsPlatform.NotSupportedReason)}"
+                + (KtlsPlatform.NotSupportedDetail is { Length: > 0 } detail ? $" ({detail})" : ""));
+    }
+
+    private static List<string> Fallbacks(List<ConnectionFacts> ends) =>
+    [
+        .. from end in ends
+           from direction in new[] { KtlsDirections.Send, KtlsDirections.Receive }
+           let reason = end.ReasonOf(direction)
+           where reason != KtlsFallbackReason.None
+           group direction by (end.Protocol, reason) into same
+           select $"{ConnectionFacts.NameOf(same.Key.Protocol)} {string.Join(" and ", same.Distinct()).ToLowerInvariant()}: not in the kernel "
+               + $"({same.Key.reason}): {FallbackText.Of(same.Key.reason)}",
+    ];
+
+    private string SumUp(Wish wish, List<ConnectionFacts> ends, bool fellBack)
+    {
+        string downloads = $"{s_protocols.Length * Trial.Downloads} downloads of {_file.Length:N0} bytes";
+        switch (wish)
+        {
+            case Wish.StockSslStream:
+                return $"{downloads} over the stock SslStream ({KtlsFallbackReason.DisabledByToggle})";
+            case Wish.DirectOpenSsl:
+                return $"{downloads} over OpenSSL on the socket ({KtlsFallbackReason.DirectOpenSsl})";
+        }
+
+        if (!KtlsPlatform.IsSupported)
+        {
+            throw new DemoFailedException(
+                $"there is no kernel TLS here ({KtlsPlatform.NotSupportedReason}); {downloads} came through over the stock SslStream");
+        }
+
+        if (!ends.Exists(end => end.Offload.SendFallbackReason == KtlsFallbackReason.None
+            || end.Offload.ReceiveFallbackReason == KtlsFallbackReason.None))
+        {
+            throw new DemoFailedException($"no direction of any connection was in the kernel; {downloads} came through without");
+        }
+
+        return fellBack
+            ? $"{downloads} over kernel TLS, where OpenSSL and the kernel can do it; what they cannot is explained above"
+            : $"{downloads} over kernel TLS, both ways";
+    }
+}

@@ -1,0 +1,23 @@
+namespace KernelTls.Demo;
+
+/// <summary>Fallback reasons in words.</summary>
+internal static class FallbackText
+{
+    public static string Of(KtlsFallbackReason reason) => reason switch
+    {
+        KtlsFallbackReason.None => "it is in the kernel",
+        KtlsFallbackReason.DisabledByToggle => "DOTNET_SYSTEM_NET_SECURITY_KTLS=0 switches kernel TLS off",
+        KtlsFallbackReason.DirectOpenSsl => "DOTNET_SYSTEM_NET_SECURITY_DIRECT_OPENSSL=1 puts OpenSSL on the socket, without the kernel",
+        KtlsFallbackReason.NativeLibraryMissing => "libKernelTls.Native.so is not beside the program; eng/native builds it",
+        KtlsFallbackReason.OpenSslNotFound => "no libssl.so.3 can be loaded; apt-get install libssl3",
+        KtlsFallbackReason.OpenSslTooOld =>
+            $"{KtlsPlatform.OpenSslVersionText} is too old: OpenSSL hands the receiving keys of TLS 1.3 to the kernel since 3.2, TLS 1.2 since 3.0",
+        KtlsFallbackReason.OpenSslMismatch => "the libssl found is not the one that .NET uses",
+        KtlsFallbackReason.OpenSslWithoutKtls => $"{KtlsPlatform.OpenSslVersionText} was built without kernel TLS",
+        KtlsFallbackReason.ModuleMissing => "this kernel has no tls module, or it is not loaded: modprobe tls",
+        KtlsFallbackReason.KernelTooOld => $"Linux {KtlsPlatform.KernelRelease} does not take keys of this version and cipher",
+        KtlsFallbackReason.CipherNotOffloadable => "the kernel does not implement this cipher suite",
+        KtlsFallbackReason.KernelRefused => "the kernel takes such keys, yet OpenSSL did not hand them over for this connection",
+        _ => $"see the documentation of KtlsFallbackReason.{reason}",
+    };
+}

@@ -1,0 +1,33 @@
+namespace KernelTls.Demo.Peers;
+
+/// <summary>openssl s_client: knows TLS and nothing of HTTP, so that request and response are told apart here.</summary>
+internal sealed class OpenSslPeer : IPeer
+{
+    private readonly DemoCertificates _certificates;
+
+    public OpenSslPeer(DemoCertificates certificates) => _certificates = certificates;
+
+    public string Name => "openssl s_client";
+
+    public async Task<ConnectionFacts?> DownloadAsync(Uri address, ReceivedFile received, CancellationToken cancellationToken)
+    {
+        string[] arguments =
+        [
+            "s_client", "-quiet",
+            "-connect", address.Authority,
+            "-servername", address.Host,
+            "-verify_hostname", address.Host,
+            "-verify_return_error",
+            "-CAfile", _certificates.AuthorityFile,
+        ];
+        string request = $"GET {address.AbsolutePath} HTTP/1.1\r\nHost: {address.Authority}\r\nConnection: close\r\n\r\n";
+        ResponseSplitter response = new(received);
+        await new ExternalProgram("openssl", arguments).RunAsync(request, data => response.Append(data.Span), cancellationToken);
+        if (response.StatusLine is not "HTTP/1.1 200 OK")
+        {
+            throw new DemoFailedException($"{Name}: the server answered '{response.StatusLine}'");
+        }
+
+        return null;
+    }
+}

@@ -1,0 +1,48 @@
+using System.Net.Security;
+using System.Security.Cryptography.X509Certificates;
+using KernelTls.Interop;
+
+namespace KernelTls.Handshake;
+
+/// <summary>Authentication options in the form that the handshake needs: validated, normalized, eligible for OpenSSL on the socket.</summary>
+internal sealed record HandshakeSettings
+{
+    public required bool IsServer { get; init; }
+
+    /// <summary>What shapes the SSL_CTX; equal values may share one.</summary>
+    public required TlsContextKey Context { get; init; }
+
+    /// <summary>Client: the normalized name that the certificate must match; empty for none. Server: empty.</summary>
+    public string TargetHost { get; init; } = "";
+
+    /// <summary>Client: the name as it was given, which is the one that SslStream publishes.</summary>
+    public string GivenHost { get; init; } = "";
+
+    /// <summary>Client: the SNI to send (RFC 6066, section 3), <see langword="null"/> for none, as for IP addresses.</summary>
+    public string? ServerName { get; init; }
+
+    /// <summary>The user's judge of the peer's certificate.</summary>
+    public RemoteCertificateValidationCallback? ValidationCallback { get; init; }
+
+    /// <summary>The user's chain policy; overrules <see cref="RevocationMode"/>.</summary>
+    public X509ChainPolicy? ChainPolicy { get; init; }
+
+    public X509RevocationMode RevocationMode { get; init; }
+
+    /// <summary>A peer without a certificate is an error: clients always, servers where the options say so.</summary>
+    public bool PeerCertificateRequired { get; init; }
+
+    /// <summary>Own certificate, sent when asked for (client) or always (server).</summary>
+    public X509Certificate2? Certificate => Context.Certificate?.TargetCertificate;
+}
+
+/// <summary>Everything that shapes an SSL_CTX. Certificates count by identity of their context object.</summary>
+internal sealed record TlsContextKey(
+    bool IsServer,
+    ContextFlags Flags,
+    int MinVersion,
+    int MaxVersion,
+    string CipherList,
+    string? CipherSuites,
+    string Alpn,
+    SslStreamCertificateContext? Certificate);

@@ -1,0 +1,151 @@
+using System.Net.Security;
+using System.Runtime.ExceptionServices;
+using System.Runtime.InteropServices;
+using System.Security.Authentication;
+using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
+using KernelTls.Interop;
+
+namespace KernelTls.Handshake;
+
+/// <summary>
+/// Judges the peer's certificate while the handshake waits for the verdict: chain, name and policy as SslStream judges them,
+/// then the user's callback. Not thread-safe; used by one handshake.
+/// </summary>
+internal sealed class PeerVerifier(object sender, HandshakeSettings settings)
+{
+    private static readonly Oid s_serverAuthentication = new("1.3.6.1.5.5.7.3.1");
+    private static readonly Oid s_clientAuthentication = new("1.3.6.1.5.5.7.3.2");
+
+    /// <summary>The peer's leaf, once it was seen.</summary>
+    public X509Certificate2? Certificate { get; private set; }
+
+    /// <summary>Why the peer was refused: to be thrown in place of what OpenSSL makes of the refusal.</summary>
+    public ExceptionDispatchInfo? Refusal { get; private set; }
+
+    /// <summary>The function given to the shim, with <see cref="GCHandle"/> of a verifier as its state.</summary>
+    [UnmanagedCallersOnly]
+    public static unsafe int OnVerify(nint state, Blob* chain, int count)
+    {
+        PeerVerifier verifier = (PeerVerifier)GCHandle.FromIntPtr(state).Target!;
+        try
+        {
+            X509Certificate2[] certificates = new X509Certificate2[count];
+            for (int i = 0; i < count; i++)
+            {
+                certificates[i] = X509CertificateLoader.LoadCertificate(chain[i].Span);
+            }
+
+            return verifier.Judge(certificates);
+        }
+        catch (Exception e)
+        {
+            // Nothing may escape into OpenSSL's frames. The exception is the handshake's outcome.
+            verifier.Refusal = ExceptionDispatchInfo.Capture(e);
+            return X509VerifyCode.InternalError;
+        }
+    }
+
+    /// <summary>A server's handshake ended without a client certificate: the callback, or the options, decide.</summary>
+    public void JudgeAbsence()
+    {
+        if (settings.PeerCertificateRequired)
+        {
+            Decide(null, SslPolicyErrors.RemoteCertificateNotAvailable);
+        }
+    }
+
+    private int Judge(X509Certificate2[] certificates)
+    {
+        Certificate = certificates[0];
+        using X509Chain chain = new();
+        chain.ChainPolicy = settings.ChainPolicy ?? new X509ChainPolicy
+        {
+            RevocationMode = settings.RevocationMode,
+            RevocationFlag = X509RevocationFlag.ExcludeRoot,
+        };
+        if (chain.ChainPolicy.ApplicationPolicy.Count == 0)
+        {
+            chain.ChainPolicy.ApplicationPolicy.Add(settings.IsServer ? s_clientAuthentication : s_serverAuthentication);
+        }
+
+        for (int i = 1; i < certificates.Length; i++)
+        {
+            chain.ChainPolicy.ExtraStore.Add(certificates[i]);
+        }
+
+        SslPolicyErrors errors = SslPolicyErrors.None;
+        if (!chain.Build(Certificate))
+        {
+            errors |= SslPolicyErrors.RemoteCertificateChainErrors;
+        }
+
+        if (!settings.IsServer && !MatchesTargetHost(Certificate))
+        {
+            errors |= SslPolicyErrors.RemoteCertificateNameMismatch;
+        }
+
+        try
+        {
+            return Decide(chain, errors) ? X509VerifyCode.Ok : X509VerifyCode.For(errors, chain);
+        }
+        finally
+        {
+            foreach (X509ChainElement element in chain.ChainElements)
+            {
+                element.Certificate.Dispose();
+            }
+
+            foreach (X509Certificate2 extra in certificates.AsSpan(1))
+            {
+                extra.Dispose();
+            }
+        }
+    }
+
+    private bool Decide(X509Chain? chain, SslPolicyErrors errors)
+    {
+        if (settings.ValidationCallback is { } callback)
+        {
+            if (callback(sender, Certificate, chain, errors))
+            {
+                return true;
+            }
+
+            return Refuse("The remote certificate was rejected by the RemoteCertificateValidationCallback.");
+        }
+
+        return errors switch
+        {
+            SslPolicyErrors.None => true,
+            SslPolicyErrors.RemoteCertificateChainErrors => Refuse(
+                "The remote certificate is invalid because of errors in the certificate chain: "
+                + string.Join(", ", chain!.ChainStatus.Select(s => s.Status.ToString()).Distinct())),
+            _ => Refuse($"The remote certificate is invalid: {errors}."),
+        };
+    }
+
+    private bool Refuse(string message)
+    {
+        Refusal = ExceptionDispatchInfo.Capture(new AuthenticationException(message));
+        return false;
+    }
+
+    private bool MatchesTargetHost(X509Certificate2 certificate)
+    {
+        if (settings.TargetHost.Length == 0)
+        {
+            return false;
+        }
+
+        try
+        {
+            return certificate.MatchesHostname(settings.TargetHost);
+        }
+        catch (Exception e) when (e is ArgumentException or CryptographicException)
+        {
+            // Not a host name at all, or a certificate whose names cannot be decoded: no match.
+            return false;
+        }
+    }
+}

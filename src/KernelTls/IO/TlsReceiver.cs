@@ -1,0 +1,358 @@
+using System.Net.Sockets;
+using System.Runtime.CompilerServices;
+using System.Threading.Tasks.Sources;
+using KernelTls.Interop;
+
+namespace KernelTls.IO;
+
+/// <summary>
+/// The receiving half of a connection. In the kernel: one socket receive into the caller's memory, as many records as are
+/// there; when the next record is not data, OpenSSL takes it. Otherwise SSL_read, and a wait for readability.
+/// </summary>
+/// <remarks>
+/// <para>
+/// States: Open → Ended (close_notify received: every read gives 0) or Failed (every read throws). FIN without close_notify is
+/// a failure, never an end. One read at a time: a second one throws.
+/// </para>
+/// <para>
+/// A read that need not wait returns at once; one that waits is a value task source over the socket's own completion, without
+/// a state machine or an allocation. Only a token that can be cancelled takes the longer way: SocketAsyncEventArgs know none.
+/// </para>
+/// </remarks>
+internal sealed class TlsReceiver : IDisposable
+{
+    private readonly TlsConnection _connection;
+    private readonly TlsSender _sender;
+    private readonly SocketReceiver _socket;
+    private readonly bool _kernel;
+    private readonly bool _canRekey;
+    private Operation? _operation;
+    private Exception? _failure;
+    private volatile bool _closed;
+    private bool _askOpenSsl;
+    private bool _ended;
+    private int _reading;
+
+    /// <param name="connection">The connection.</param>
+    /// <param name="sender">Answers the peer's KeyUpdates.</param>
+    /// <param name="socket">The connection's socket.</param>
+    /// <param name="kernel">Receiving is in the kernel.</param>
+    /// <param name="pending">OpenSSL holds bytes from the handshake's last flight.</param>
+    /// <param name="canRekey">The kernel takes a second key.</param>
+    public TlsReceiver(TlsConnection connection, TlsSender sender, SocketReceiver socket, bool kernel, bool pending, bool canRekey)
+    {
+        _connection = connection;
+        _sender = sender;
+        _socket = socket;
+        _kernel = kernel;
+        _canRekey = canRekey;
+        _askOpenSsl = pending || !kernel;
+    }
+
+    /// <summary>Bytes received; 0 at the end of the stream, and for an empty buffer once data is ready.</summary>
+    public ValueTask<int> ReceiveAsync(Memory<byte> buffer, CancellationToken cancellationToken)
+    {
+        Enter();
+        if (cancellationToken.CanBeCanceled)
+        {
+            return ReceiveCancellableAsync(buffer, cancellationToken);
+        }
+
+        try
+        {
+            Operation operation = _operation ??= new Operation(this);
+            short version = operation.Begin();
+            if (operation.TryRun(buffer, out int taken))
+            {
+                Leave();
+                return new ValueTask<int>(taken);
+            }
+
+            return new ValueTask<int>(operation, version);
+        }
+        catch (Exception e)
+        {
+            Leave();
+            return ValueTask.FromException<int>(Translate(e));
+        }
+    }
+
+    /// <summary>As <see cref="ReceiveAsync"/>, blocking; the socket's ReceiveTimeout limits each wait.</summary>
+    public int Receive(Span<byte> buffer)
+    {
+        Enter();
+        try
+        {
+            int taken;
+            while (!TryTake(buffer, out taken) && !TryAccept(Wait(buffer), buffer.Length, certain: false, out taken))
+            {
+            }
+
+            return taken;
+        }
+        catch (Exception e) when (Translate(e) is var translated && translated != e)
+        {
+            throw translated;
+        }
+        finally
+        {
+            Leave();
+        }
+    }
+
+    /// <summary>
+    /// From now on what a read meets is the disposal. Takes control records that nobody read (session tickets, close_notify):
+    /// closing a socket with unread bytes resets the connection, and what the peer has not fetched yet from this end's send
+    /// buffer would be lost with it.
+    /// </summary>
+    public void Close()
+    {
+        _closed = true;
+        try
+        {
+            _ = _connection.Read(Span<byte>.Empty);
+        }
+        catch (Exception e) when (e is ObjectDisposedException or IOException)
+        {
+            _failure ??= e;
+        }
+    }
+
+    public void Dispose()
+    {
+        // A read that is still being woken uses its arguments; the finalizer then has them.
+        if (Interlocked.Exchange(ref _reading, 1) == 0)
+        {
+            _operation?.Dispose();
+        }
+    }
+
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    private async ValueTask<int> ReceiveCancellableAsync(Memory<byte> buffer, CancellationToken cancellationToken)
+    {
+        try
+        {
+            cancellationToken.ThrowIfCancellationRequested();
+            int taken;
+            while (!TryTake(buffer.Span, out taken))
+            {
+                ValueTask<SocketOutcome> wait =
+                    _socket.ReceiveAsync(_kernel ? buffer : Memory<byte>.Empty, cancellationToken);
+                bool certain = wait.IsCompleted;
+                if (TryAccept(await wait.ConfigureAwait(false), buffer.Length, certain, out taken))
+                {
+                    break;
+                }
+            }
+
+            return taken;
+        }
+        catch (Exception e) when (Translate(e) is var translated && translated != e)
+        {
+            throw translated;
+        }
+        finally
+        {
+            Leave();
+        }
+    }
+
+    private void Enter()
+    {
+        if (Interlocked.Exchange(ref _reading, 1) != 0)
+        {
+            throw new NotSupportedException("This method may not be called while another read operation is pending.");
+        }
+    }
+
+    private void Leave() => Volatile.Write(ref _reading, 0);
+
+    /// <summary>What an operation meets when the stream is disposed under it is the disposal, whatever the socket calls it.</summary>
+    private Exception Translate(Exception e) =>
+        _closed && e is not (OperationCanceledException or ObjectDisposedException)
+            ? new ObjectDisposedException(nameof(KtlsStream), e)
+            : e;
+
+    /// <summary>What needs no wait: OpenSSL's own bytes, the end, an earlier failure.</summary>
+    private bool TryTake(Span<byte> buffer, out int taken)
+    {
+        taken = 0;
+        ThrowIfFailed();
+        if (_ended)
+        {
+            return true;
+        }
+
+        if (!_askOpenSsl)
+        {
+            return false;
+        }
+
+        NativeResult result = _connection.Read(buffer);
+        if (result.KeyUpdateDue)
+        {
+            _sender.AnswerKeyUpdate();
+        }
+
+        // Once OpenSSL has nothing left, a kernel path goes back to the socket; SSL_read may have fetched data along with the
+        // control record, and must then be asked until it is handed out.
+        _askOpenSsl = !_kernel || result.Pending;
+        switch (result.Status)
+        {
+            case NativeStatus.Ok:
+                taken = (int)result.Bytes;
+                return true;
+            case NativeStatus.WantRead:
+            case NativeStatus.WantWrite:
+                // WantWrite: OpenSSL owes the peer a record and the socket is full; the sender's gate retries it. Data may
+                // still arrive meanwhile.
+                ThrowIfFailed();
+                return false;
+            case NativeStatus.CloseNotify:
+                _ended = true;
+                return true;
+            default:
+                throw Fail(TlsErrors.Read(result, _canRekey));
+        }
+    }
+
+    /// <summary>A blocking receive; for an empty buffer a wait, after which OpenSSL says what has come.</summary>
+    private SocketOutcome Wait(Span<byte> buffer)
+    {
+        if (_kernel && !buffer.IsEmpty)
+        {
+            return _socket.Receive(buffer);
+        }
+
+        SocketOutcome outcome = _socket.WaitReadable();
+        _askOpenSsl = true;
+        return outcome;
+    }
+
+    /// <summary>What a wait brought: data for the caller, or a reason to go round again.</summary>
+    /// <param name="outcome">What the socket said.</param>
+    /// <param name="capacity">Of the caller's buffer.</param>
+    /// <param name="certain">
+    /// The socket looked: an empty receive that succeeded saw data. One that had to wait only heard that something came, which
+    /// may be a control record.
+    /// </param>
+    /// <param name="taken">Bytes for the caller.</param>
+    private bool TryAccept(SocketOutcome outcome, int capacity, bool certain, out int taken)
+    {
+        taken = outcome.Bytes;
+        if (outcome.IsForOpenSsl)
+        {
+            _askOpenSsl = true;
+            return false;
+        }
+
+        if (outcome.Error != SocketError.Success)
+        {
+            // A timeout or a cancellation leaves the connection as it was; anything else is its end.
+            IOException failure = TlsErrors.Socket("Unable to read data from the transport connection", outcome.Error);
+            throw outcome.Error is SocketError.TimedOut ? failure : Fail(failure);
+        }
+
+        if (!_kernel || (capacity == 0 && !certain))
+        {
+            return false;
+        }
+
+        return taken > 0 || capacity == 0 ? true : throw Fail(TlsErrors.Truncated());
+    }
+
+    private void ThrowIfFailed()
+    {
+        if (_failure is { } failure || (failure = _sender.Failure) is not null)
+        {
+            throw failure;
+        }
+    }
+
+    private Exception Fail(Exception failure)
+    {
+        _failure = failure;
+        return failure;
+    }
+
+    /// <summary>The read that waits: resumed by the socket, completes the caller's value task.</summary>
+    private sealed class Operation : SocketAsyncEventArgs, IValueTaskSource<int>
+    {
+        private readonly TlsReceiver _receiver;
+        private ManualResetValueTaskSourceCore<int> _source;
+        private Memory<byte> _buffer;
+
+        public Operation(TlsReceiver receiver)
+            : base(true) => _receiver = receiver; // no ExecutionContext: the value task source below flows it
+
+        /// <summary>A new task, in case the read has to wait; taken before it can complete on another thread.</summary>
+        public short Begin()
+        {
+            _source.Reset();
+            return _source.Version;
+        }
+
+        /// <summary>False: the read waits, and completes the task.</summary>
+        public bool TryRun(Memory<byte> buffer, out int taken)
+        {
+            while (!_receiver.TryTake(buffer.Span, out taken))
+            {
+                _buffer = buffer;
+                SetBuffer(_receiver._kernel ? buffer : default);
+                if (_receiver._socket.Socket.ReceiveAsync(this))
+                {
+                    return false;
+                }
+
+                if (_receiver.TryAccept(Outcome, buffer.Length, certain: true, out taken))
+                {
+                    Forget();
+                    break;
+                }
+            }
+
+            return true;
+        }
+
+        public int GetResult(short token) => _source.GetResult(token);
+
+        public ValueTaskSourceStatus GetStatus(short token) => _source.GetStatus(token);
+
+        public void OnCompleted(
+            Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
+            _source.OnCompleted(continuation, state, token, flags);
+
+        protected override void OnCompleted(SocketAsyncEventArgs e)
+        {
+            int taken;
+            try
+            {
+                if (!_receiver.TryAccept(Outcome, _buffer.Length, certain: false, out taken) && !TryRun(_buffer, out taken))
+                {
+                    return;
+                }
+            }
+            catch (Exception failure)
+            {
+                Forget();
+                _receiver.Leave();
+                _source.SetException(_receiver.Translate(failure));
+                return;
+            }
+
+            // The next read must be possible before the caller goes on.
+            Forget();
+            _receiver.Leave();
+            _source.SetResult(taken);
+        }
+
+        private SocketOutcome Outcome => new(BytesTransferred, SocketError);
+
+        /// <summary>The caller's memory is not referenced any longer than its read.</summary>
+        private void Forget()
+        {
+            _buffer = default;
+            SetBuffer(default);
+        }
+    }
+}

@@ -1,0 +1,401 @@
+using System.Net.Sockets;
+using System.Runtime.CompilerServices;
+using KernelTls.Interop;
+
+namespace KernelTls.IO;
+
+/// <summary>
+/// The sending half of a connection. Data and OpenSSL's own records (KeyUpdate, close_notify) take turns at one gate, so that
+/// no key changes while data is on its way to the kernel.
+/// </summary>
+/// <remarks>
+/// States: Open → Closed (close_notify sent) or Broken (a send failed or was cancelled half-way: what the kernel took of it is
+/// unknown, so nothing may follow).
+/// </remarks>
+internal sealed partial class TlsSender : IDisposable
+{
+    private enum State
+    {
+        Open,
+        Closed,
+        Broken,
+    }
+
+    private readonly TlsConnection _connection;
+    private readonly Socket _socket;
+    private readonly bool _kernel;
+    private readonly bool _canRekey;
+    private readonly SemaphoreSlim _gate = new(1, 1);
+    private readonly CancellationTokenSource _disposed = new();
+    private volatile State _state;
+    private volatile bool _keyUpdateDue;
+    private Exception? _failure;
+    private int _writing;
+
+    /// <param name="connection">The connection.</param>
+    /// <param name="socket">The connection's socket.</param>
+    /// <param name="kernel">Sending is in the kernel.</param>
+    /// <param name="canRekey">Kernel and OpenSSL can change keys.</param>
+    public TlsSender(TlsConnection connection, Socket socket, bool kernel, bool canRekey)
+    {
+        _connection = connection;
+        _socket = socket;
+        _kernel = kernel;
+        _canRekey = canRekey;
+    }
+
+    /// <summary>Why the connection cannot be carried on, from an answer to the peer's KeyUpdate that could not be sent.</summary>
+    public Exception? Failure => Volatile.Read(ref _failure);
+
+    /// <summary>Sends all of <paramref name="data"/>. Nothing is sent for no data: TLS has no use for empty records.</summary>
+    public ValueTask SendAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken)
+    {
+        Enter();
+        if (cancellationToken.IsCancellationRequested)
+        {
+            ExitWrite();
+            return ValueTask.FromCanceled(cancellationToken);
+        }
+
+        if (!_kernel || !_gate.Wait(0, CancellationToken.None))
+        {
+            return SendSlowlyAsync(data, cancellationToken);
+        }
+
+        if (_state != State.Open || data.IsEmpty)
+        {
+            _gate.Release();
+            return SendSlowlyAsync(data, cancellationToken);
+        }
+
+        ValueTask<int> send;
+        try
+        {
+            send = _socket.SendAsync(data, SocketFlags.None, cancellationToken);
+        }
+        catch (ObjectDisposedException e)
+        {
+            send = ValueTask.FromException<int>(e);
+        }
+
+        if (!send.IsCompletedSuccessfully)
+        {
+            return FinishAsync(send);
+        }
+
+        _ = send.GetAwaiter().GetResult();
+        Leave(sent: true);
+        ExitWrite();
+        return default;
+    }
+
+    /// <summary>Sends all of <paramref name="data"/>, blocking; the socket's SendTimeout limits each wait.</summary>
+    public void Send(ReadOnlySpan<byte> data)
+    {
+        Enter();
+        try
+        {
+            _gate.Wait();
+            bool sent = false;
+            try
+            {
+                ThrowIfNotOpen();
+                if (_kernel)
+                {
+                    SendKernel(data);
+                }
+                else
+                {
+                    WriteOpenSsl(data);
+                }
+
+                sent = true;
+            }
+            finally
+            {
+                Leave(sent);
+            }
+        }
+        catch (Exception e) when (Translate(e) is var translated && translated != e)
+        {
+            throw translated;
+        }
+        finally
+        {
+            ExitWrite();
+        }
+    }
+
+    /// <summary>Sends close_notify after all data. Nothing can be sent afterwards; receiving goes on (RFC 8446, section 6.1).</summary>
+    public async Task ShutdownAsync()
+    {
+        await _gate.WaitAsync().ConfigureAwait(false);
+        bool sent = false;
+        try
+        {
+            ThrowIfNotOpen();
+            await UntilWrittenAsync(static c => c.Shutdown(), _disposed.Token).ConfigureAwait(false);
+            _state = State.Closed;
+            sent = true;
+        }
+        finally
+        {
+            Leave(sent);
+        }
+    }
+
+    /// <summary>The peer asked for a KeyUpdate in return (RFC 8446, section 4.6.3): sent now, or after the send in progress.</summary>
+    public void AnswerKeyUpdate()
+    {
+        _keyUpdateDue = true;
+        if (_gate.Wait(0))
+        {
+            Leave(sent: true);
+        }
+    }
+
+    public void Dispose() => _disposed.Dispose();
+
+    private void Enter()
+    {
+        if (Interlocked.Exchange(ref _writing, 1) != 0)
+        {
+            throw new NotSupportedException("This method may not be called while another write operation is pending.");
+        }
+    }
+
+    private void ExitWrite() => Volatile.Write(ref _writing, 0);
+
+    /// <summary>The rest of a kernel send that has to wait, inside the gate.</summary>
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
+    private async ValueTask FinishAsync(ValueTask<int> send)
+    {
+        bool sent = false;
+        try
+        {
+            await send.ConfigureAwait(false);
+            sent = true;
+        }
+        catch (Exception e) when (Translate(e) is var translated && translated != e)
+        {
+            throw translated;
+        }
+        finally
+        {
+            Leave(sent);
+            ExitWrite();
+        }
+    }
+
+    /// <summary>A send by OpenSSL, or one that has to wait for its turn or is to be refused.</summary>
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
+    private async ValueTask SendSlowlyAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken)
+    {
+        try
+        {
+            await _gate.WaitAsync(cancellationToken).ConfigureAwait(false);
+            bool sent = false;
+            try
+            {
+                ThrowIfNotOpen();
+                if (!data.IsEmpty && _kernel)
+                {
+                    await _socket.SendAsync(data, SocketFlags.None, cancellationToken).ConfigureAwait(false);
+                }
+                else
+                {
+                    await WriteOpenSslAsync(data, cancellationToken).ConfigureAwait(false);
+                }
+
+                sent = true;
+            }
+            finally
+            {
+                Leave(sent);
+            }
+        }
+        catch (Exception e) when (Translate(e) is var translated && translated != e)
+        {
+            throw translated;
+        }
+        finally
+        {
+            ExitWrite();
+        }
+    }
+
+    /// <summary>What an operation meets when the stream is disposed under it is the disposal, whatever the socket calls it.</summary>
+    private Exception Translate(Exception e) => e switch
+    {
+        OperationCanceledException or ObjectDisposedException => e,
+        _ when _disposed.IsCancellationRequested => new ObjectDisposedException(nameof(KtlsStream), e),
+        SocketException socket => TlsErrors.Socket("Unable to write data to the transport connection", socket.SocketErrorCode),
+        _ => e,
+    };
+
+    private void SendKernel(ReadOnlySpan<byte> data)
+    {
+        while (!data.IsEmpty)
+        {
+            int sent = _socket.Send(data, SocketFlags.None, out SocketError error);
+            if (error != SocketError.Success)
+            {
+                throw TlsErrors.Socket("Unable to write data to the transport connection", error);
+            }
+
+            data = data[sent..];
+        }
+    }
+
+    private void WriteOpenSsl(ReadOnlySpan<byte> data)
+    {
+        while (!data.IsEmpty)
+        {
+            NativeResult result = _connection.Write(data);
+            switch (result.Status)
+            {
+                case NativeStatus.Ok:
+                    data = data[(int)result.Bytes..];
+                    break;
+                case NativeStatus.WantWrite:
+                    if (!_socket.Poll(SocketTimeouts.ToTimeSpan(_socket.SendTimeout), SelectMode.SelectWrite))
+                    {
+                        throw TlsErrors.Socket("Unable to write data to the transport connection", SocketError.TimedOut);
+                    }
+
+                    break;
+                default:
+                    throw TlsErrors.Write(result);
+            }
+        }
+    }
+
+    private async ValueTask WriteOpenSslAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken)
+    {
+        while (!data.IsEmpty)
+        {
+            NativeResult result = _connection.Write(data.Span);
+            switch (result.Status)
+            {
+                case NativeStatus.Ok:
+                    data = data[(int)result.Bytes..];
+                    break;
+                case NativeStatus.WantWrite:
+                    await WaitWritableAsync(cancellationToken).ConfigureAwait(false);
+                    break;
+                default:
+                    throw TlsErrors.Write(result);
+            }
+        }
+    }
+
+    private async Task UntilWrittenAsync(Func<TlsConnection, NativeResult> write, CancellationToken cancellationToken)
+    {
+        while (true)
+        {
+            NativeResult result = write(_connection);
+            switch (result.Status)
+            {
+                case NativeStatus.Ok:
+                    return;
+                case NativeStatus.WantWrite:
+                    await WaitWritableAsync(cancellationToken).ConfigureAwait(false);
+                    break;
+                default:
+                    throw TlsErrors.Write(result);
+            }
+        }
+    }
+
+    private async Task WaitWritableAsync(CancellationToken cancellationToken)
+    {
+        using CancellationTokenSource either = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, _disposed.Token);
+        try
+        {
+            await Writability.WaitAsync(_connection.Socket, either.Token).ConfigureAwait(false);
+        }
+        catch (OperationCanceledException) when (_disposed.IsCancellationRequested)
+        {
+            throw new ObjectDisposedException(nameof(KtlsStream));
+        }
+        catch (OperationCanceledException e) when (cancellationToken.IsCancellationRequested)
+        {
+            throw new OperationCanceledException(e.Message, e, cancellationToken);
+        }
+    }
+
+    private void ThrowIfNotOpen()
+    {
+        if (Failure is { } failure)
+        {
+            throw failure;
+        }
+
+        switch (_state)
+        {
+            case State.Closed:
+                throw new InvalidOperationException("Not possible after close_notify was sent by ShutdownAsync.");
+            case State.Broken:
+                throw new IOException("An earlier write failed or was cancelled half-way; nothing can follow it on this connection.");
+        }
+    }
+
+    /// <summary>Opens the gate, and sends a KeyUpdate that became due behind it.</summary>
+    private void Leave(bool sent)
+    {
+        if (!sent && _state == State.Open)
+        {
+            _state = State.Broken;
+        }
+
+        if (_keyUpdateDue && _state == State.Open)
+        {
+            _keyUpdateDue = false;
+
+            // Where the send buffer is full the gate stays shut until the update is out: data under the old key may not
+            // follow it. UpdateKeyAsync keeps its own failure and opens the gate.
+            _ = UpdateKeyAsync();
+        }
+        else
+        {
+            Release();
+        }
+    }
+
+    /// <summary>Runs inside the gate and opens it. Never fails: what goes wrong is the connection's failure.</summary>
+    private async Task UpdateKeyAsync()
+    {
+        try
+        {
+            await UntilWrittenAsync(
+                static c =>
+                {
+                    if (!c.TryUpdateKey(requestPeer: false, out NativeResult result))
+                    {
+                        throw TlsErrors.Rekey(null);
+                    }
+
+                    // Half of a handshake message of the peer's is in: the read that takes the rest asks for this again.
+                    return result.Status == NativeStatus.WantRead ? default : result;
+                },
+                _disposed.Token).ConfigureAwait(false);
+        }
+        catch (Exception e)
+        {
+            _state = State.Broken;
+            Volatile.Write(ref _failure, _canRekey || e is KtlsRekeyException ? e : TlsErrors.Rekey(e));
+        }
+
+        Release();
+    }
+
+    /// <summary>An update that became due between the last look and the release would wait for the next send: look again.</summary>
+    private void Release()
+    {
+        _gate.Release();
+        if (_keyUpdateDue && _state == State.Open && _gate.Wait(0))
+        {
+            Leave(sent: true);
+        }
+    }
+}

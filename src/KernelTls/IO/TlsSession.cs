@@ -1,0 +1,127 @@
+using System.Net.Security;
+using System.Net.Sockets;
+using System.Security.Authentication;
+using System.Security.Cryptography.X509Certificates;
+using KernelTls.Handshake;
+using KernelTls.Interop;
+using KernelTls.Offload;
+
+namespace KernelTls.IO;
+
+/// <summary>An established connection: its two halves, what was negotiated, and where the data goes. Owns the SSL*.</summary>
+internal sealed class TlsSession : IDisposable
+{
+    private readonly Socket _socket;
+    private readonly TlsConnection _connection;
+    private KtlsOffload _offload;
+    private bool _askedKernel;
+
+    public TlsSession(
+        Socket socket,
+        TlsConnection connection,
+        SocketReceiver receiver,
+        HandshakeSettings settings,
+        X509Certificate2? remoteCertificate,
+        in ConnectionInfo info,
+        bool kernelWanted,
+        Platform platform)
+    {
+        _socket = socket;
+        _connection = connection;
+        Settings = settings;
+        RemoteCertificate = remoteCertificate;
+        Protocol = TlsConnection.ToSslProtocols(info.ProtocolVersion);
+        CipherSuite = (TlsCipherSuite)info.CipherSuite;
+        ApplicationProtocol = info.AlpnLength == 0 ? null : ((ReadOnlySpan<byte>)info.Alpn)[..info.AlpnLength].ToArray();
+        LocalCertificate = settings.IsServer || info.CertificateRequested != 0 ? settings.Certificate : null;
+        TargetHost = settings.IsServer
+            ? HandshakeOptions.PublishedServerName(NativeText.Decode(info.ServerName))
+            : settings.GivenHost;
+
+        OffloadFacts facts = new(
+            kernelWanted, platform.OpenSslVersion, platform.Kernel, Protocol, CipherSuite, info.KtlsSend != 0, info.KtlsReceive != 0);
+        _offload = OffloadPlan.Decide(facts);
+        Sender = new TlsSender(connection, socket, facts.SendSwitched, platform.CanRekey);
+        Receiver = new TlsReceiver(connection, Sender, receiver, facts.ReceiveSwitched, info.Pending != 0, platform.CanRekey);
+    }
+
+    public HandshakeSettings Settings { get; }
+
+    public TlsSender Sender { get; }
+
+    public TlsReceiver Receiver { get; }
+
+    /// <summary>What this end has shown: a client shows its certificate only when it is asked for.</summary>
+    public X509Certificate2? LocalCertificate { get; }
+
+    public X509Certificate2? RemoteCertificate { get; }
+
+    public SslProtocols Protocol { get; }
+
+    public TlsCipherSuite CipherSuite { get; }
+
+    public byte[]? ApplicationProtocol { get; }
+
+    public string TargetHost { get; }
+
+    public CipherStrengths Strengths { get; set; }
+
+    /// <summary>What the handshake came to; whether a device does the kernel's work is asked once, when somebody looks.</summary>
+    public KtlsOffload Offload
+    {
+        get
+        {
+            if (!_askedKernel && (_offload.Send == KtlsDataPath.Kernel || _offload.Receive == KtlsDataPath.Kernel))
+            {
+                _offload = AskKernel(_offload);
+                _askedKernel = true;
+            }
+
+            return _offload;
+        }
+    }
+
+    /// <summary>Ends the sending half and leaves nothing unread that is not data: the socket can be closed.</summary>
+    public void Close()
+    {
+        Sender.Close();
+        Receiver.Close();
+    }
+
+    /// <summary>As <see cref="Close"/>, without blocking a thread.</summary>
+    public async ValueTask CloseAsync()
+    {
+        await Sender.CloseAsync().ConfigureAwait(false);
+        Receiver.Close();
+    }
+
+    /// <summary>Frees the SSL*. The stream closes the session first and the socket next.</summary>
+    public void Dispose()
+    {
+        Sender.Dispose();
+        Receiver.Dispose();
+        _connection.Dispose();
+    }
+
+    private unsafe KtlsOffload AskKernel(KtlsOffload offload)
+    {
+        SocketInfo info;
+        try
+        {
+            if (KtlsNative.KtlsNative_GetSocketInfo(_socket.SafeHandle, &info) != 0)
+            {
+                return offload;
+            }
+        }
+        catch (ObjectDisposedException)
+        {
+            return offload;
+        }
+
+        return offload with
+        {
+            Send = info.SendConfiguration == KernelConfiguration.Device ? KtlsDataPath.Hardware : offload.Send,
+            Receive = info.ReceiveConfiguration == KernelConfiguration.Device ? KtlsDataPath.Hardware : offload.Receive,
+        };
+    }
+}

@@ -1,0 +1,78 @@
+using System.Net.Sockets;
+using System.Runtime.InteropServices;
+
+namespace KernelTls.Interop;
+
+/// <summary>The entry points of native/ktls_export.h, names verbatim. Contracts are stated there.</summary>
+internal static unsafe partial class KtlsNative
+{
+    internal const string LibraryName = "libKernelTls.Native";
+
+    [LibraryImport(LibraryName, StringMarshalling = StringMarshalling.Utf8)]
+    internal static partial int KtlsNative_Initialize(string? versionOverride, LibraryInfo* info);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_ErrorText(long openSslError, byte* text, int capacity);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_ContextCreate(ContextOptions* options, nint* context, NativeResult* result);
+
+    [LibraryImport(LibraryName)]
+    internal static partial void KtlsNative_ContextFree(nint context);
+
+    [LibraryImport(LibraryName, StringMarshalling = StringMarshalling.Utf8)]
+    internal static partial int KtlsNative_ConnectionCreate(
+        SafeTlsContextHandle context, SafeSocketHandle socket, string? serverName, nint* connection, NativeResult* result);
+
+    [LibraryImport(LibraryName)]
+    internal static partial void KtlsNative_ConnectionFree(nint connection);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_Handshake(
+        SafeTlsConnectionHandle connection,
+        SafeSocketHandle socket,
+        delegate* unmanaged<nint, Blob*, int, int> verify,
+        nint state,
+        NativeResult* result);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_Read(
+        SafeTlsConnectionHandle connection, SafeSocketHandle socket, byte* buffer, int capacity, NativeResult* result);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_Write(
+        SafeTlsConnectionHandle connection, SafeSocketHandle socket, byte* buffer, int length, NativeResult* result);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_Shutdown(
+        SafeTlsConnectionHandle connection, SafeSocketHandle socket, NativeResult* result);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_KeyUpdate(
+        SafeTlsConnectionHandle connection, SafeSocketHandle socket, int requestPeer, NativeResult* result);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_GetConnectionInfo(SafeTlsConnectionHandle connection, ConnectionInfo* info);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_GetPeerCertificate(
+        SafeTlsConnectionHandle connection, int index, byte* buffer, int capacity, int* length);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_GetSocketInfo(SafeSocketHandle socket, SocketInfo* info);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_ProbeKernel(KernelProbe* probe);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_PollerCreate(int* poller);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_PollerArm(int poller, SafeSocketHandle socket, long token, int* watch);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_PollerDisarm(int poller, int watch);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_PollerWait(int poller, long* tokens, int capacity, int* count);
+}

@@ -1,0 +1,195 @@
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+using System.Text;
+
+namespace KernelTls.Interop;
+
+// The structs of native/ktls_export.h, field for field. Layout is checked by a unit test against the sizes in the header.
+
+/// <summary>What a performed TLS operation came to (KTLS_STATUS_*).</summary>
+internal enum NativeStatus
+{
+    Ok = 0,
+    WantRead = 1,
+    WantWrite = 2,
+    CloseNotify = 3,
+    UnexpectedEof = 4,
+    Syscall = 5,
+    TlsError = 6,
+    WantClientHello = 7,
+    WantCertificate = 8,
+}
+
+[StructLayout(LayoutKind.Sequential)]
+internal struct NativeResult
+{
+    public NativeStatus Status;
+    public int SysErrno;
+    public long Bytes;
+    public long OpenSslError;
+    public int Reason;
+    private readonly int _pending;
+    private readonly int _keyUpdate;
+    private readonly int _reserved;
+
+    /// <summary>OpenSSL holds bytes that were received and not handed out.</summary>
+    public readonly bool Pending => _pending != 0;
+
+    /// <summary>A KeyUpdate of ours is due and not yet sent.</summary>
+    public readonly bool KeyUpdateDue => _keyUpdate != 0;
+}
+
+[Flags]
+internal enum LibraryCapabilities
+{
+    None = 0,
+    Ktls = 0x1,
+    KeyUpdate = 0x2,
+    SendFile = 0x4,
+    ClientHelloCallback = 0x8,
+}
+
+[InlineArray(64)]
+internal struct Text64
+{
+    private byte _first;
+}
+
+[InlineArray(128)]
+internal struct Text128
+{
+    private byte _first;
+}
+
+[InlineArray(256)]
+internal struct Bytes256
+{
+    private byte _first;
+}
+
+[InlineArray(32)]
+internal struct Text32
+{
+    private byte _first;
+}
+
+[StructLayout(LayoutKind.Sequential)]
+internal struct LibraryInfo
+{
+    public long OpenSslVersion;
+    public LibraryCapabilities Capabilities;
+    public int FromProcess;
+    public Text128 VersionText;
+    public Text64 SoName;
+    public Text64 MissingSymbol;
+}
+
+[StructLayout(LayoutKind.Sequential)]
+internal unsafe struct Blob
+{
+    public byte* Data;
+    public int Length;
+    private readonly int _reserved;
+
+    public readonly ReadOnlySpan<byte> Span => new(Data, Length);
+}
+
+[Flags]
+internal enum ContextFlags
+{
+    None = 0,
+    EnableKtls = 0x1,
+    NoTickets = 0x2,
+    AllowRenegotiation = 0x4,
+    VerifyPeer = 0x8,
+    RequirePeer = 0x10,
+    ReleaseBuffers = 0x20,
+    PauseAtClientHello = 0x40,
+    PauseAtCertificate = 0x80,
+    ClientSessions = 0x100,
+}
+
+[StructLayout(LayoutKind.Sequential)]
+internal unsafe struct ContextOptions
+{
+    public int Role;
+    public ContextFlags Flags;
+    public int MinVersion;
+    public int MaxVersion;
+    public byte* CipherList;
+    public byte* CipherSuites;
+    public byte* Alpn;
+    public int AlpnLength;
+    public int CertificateCount;
+    public Blob* Certificates;
+    public nint PrivateKey;
+    public byte* SessionIdContext;
+    public int SessionIdContextLength;
+    public int ClientCaCount;
+    public Blob* ClientCas;
+    public byte* SignatureAlgorithms;
+}
+
+[StructLayout(LayoutKind.Sequential)]
+internal struct ConnectionInfo
+{
+    public int ProtocolVersion;
+    public int CipherSuite;
+    public int KtlsSend;
+    public int KtlsReceive;
+    public int Resumed;
+    public int Pending;
+    public int AlpnLength;
+    public Bytes256 Alpn;
+    public Bytes256 ServerName;
+    public int CertificateRequested;
+}
+
+/// <summary>Where the kernel says a direction's keys are (KTLS_CONF_*).</summary>
+internal enum KernelConfiguration
+{
+    None = 0,
+    Unknown = 1,
+    Software = 2,
+    Device = 3,
+}
+
+[StructLayout(LayoutKind.Sequential)]
+internal struct SocketInfo
+{
+    public int Ulp;
+    public KernelConfiguration SendConfiguration;
+    public KernelConfiguration ReceiveConfiguration;
+    public int Version;
+    public int Cipher;
+    public int MaxSegment;
+    public Text32 UlpName;
+}
+
+[InlineArray(8)]
+internal struct ProbeTable
+{
+    private int _first;
+}
+
+[StructLayout(LayoutKind.Sequential)]
+internal struct KernelProbe
+{
+    public int UlpErrno;
+    public ProbeTable Send;
+    public ProbeTable Receive;
+    public int RekeySendErrno;
+    public int RekeyReceiveErrno;
+    public int NoPadErrno;
+    public int ZeroCopyErrno;
+}
+
+internal static class NativeText
+{
+    /// <summary>The text up to the first NUL.</summary>
+    public static string Decode(ReadOnlySpan<byte> text)
+    {
+        int end = text.IndexOf((byte)0);
+        return Encoding.UTF8.GetString(end < 0 ? text : text[..end]);
+    }
+}

@@ -1,0 +1,33 @@
+using System.Runtime.InteropServices;
+
+namespace KernelTls.Interop;
+
+/// <summary>Owns a KtlsContext (an SSL_CTX). Connections keep what they need of it: it may be freed before them.</summary>
+internal sealed class SafeTlsContextHandle : SafeHandle
+{
+    public SafeTlsContextHandle(nint context)
+        : base(0, ownsHandle: true) => SetHandle(context);
+
+    public override bool IsInvalid => handle == 0;
+
+    protected override bool ReleaseHandle()
+    {
+        KtlsNative.KtlsNative_ContextFree(handle);
+        return true;
+    }
+}
+
+/// <summary>Owns a KtlsConnection (an SSL). Freeing it does not touch the socket.</summary>
+internal sealed class SafeTlsConnectionHandle : SafeHandle
+{
+    public SafeTlsConnectionHandle(nint connection)
+        : base(0, ownsHandle: true) => SetHandle(connection);
+
+    public override bool IsInvalid => handle == 0;
+
+    protected override bool ReleaseHandle()
+    {
+        KtlsNative.KtlsNative_ConnectionFree(handle);
+        return true;
+    }
+}

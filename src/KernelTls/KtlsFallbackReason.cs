@@ -1,0 +1,138 @@
+namespace KernelTls;
+
+/// <summary>Why a direction of a connection is not in the kernel. One value for each cause; values are never reused.</summary>
+public enum KtlsFallbackReason
+{
+    /// <summary>No fallback: the kernel or the network device does the work.</summary>
+    None = 0,
+
+    // What was asked for.
+
+    /// <summary>
+    /// <see cref="KtlsMode.Environment"/> and neither <c>DOTNET_SYSTEM_NET_SECURITY_KTLS</c> nor the AppContext switch
+    /// <c>System.Net.Security.Ktls</c> is set. Set the variable to <c>1</c> and restart.
+    /// </summary>
+    NotEnabled = 1,
+
+    /// <summary>The application chose <see cref="KtlsMode.Disabled"/>.</summary>
+    DisabledByMode = 2,
+
+    /// <summary>The operator set <c>DOTNET_SYSTEM_NET_SECURITY_KTLS=0</c>, or the application turned the AppContext switch off.</summary>
+    DisabledByToggle = 3,
+
+    /// <summary><c>DOTNET_SYSTEM_NET_SECURITY_KTLS</c> has a value other than <c>1</c>, <c>true</c>, <c>0</c> or <c>false</c>.</summary>
+    ToggleInvalid = 4,
+
+    /// <summary>
+    /// <c>DOTNET_SYSTEM_NET_SECURITY_DIRECT_OPENSSL=1</c> or <see cref="KtlsOptions.DirectOpenSsl"/>: OpenSSL on the
+    /// socket, without the kernel.
+    /// </summary>
+    DirectOpenSsl = 5,
+
+    /// <summary>
+    /// The handshake was started by a method that <see cref="System.Net.Security.SslStream"/> does not let a subclass
+    /// override, through a variable of that type. Declare the variable as <see cref="KtlsStream"/>.
+    /// </summary>
+    BaseHandshake = 6,
+
+    // The platform.
+
+    /// <summary>Not Linux, or not an architecture that the package has a native library for.</summary>
+    NotLinux = 20,
+
+    /// <summary>libKernelTls.Native.so is not beside the application and not in the package's assets for this runtime identifier.</summary>
+    NativeLibraryMissing = 21,
+
+    /// <summary>No libssl.so.3 can be loaded.</summary>
+    OpenSslNotFound = 22,
+
+    /// <summary>
+    /// OpenSSL is too old for this: older than 3.0 for everything, older than 3.2 for receiving TLS 1.3 in the kernel, and
+    /// for its CCM suites in either direction.
+    /// </summary>
+    OpenSslTooOld = 23,
+
+    /// <summary>The libssl found is not the one that .NET uses: their versions differ. Check <c>DOTNET_OPENSSL_VERSION_OVERRIDE</c>.</summary>
+    OpenSslMismatch = 24,
+
+    /// <summary>This OpenSSL was built without kernel TLS (<c>enable-ktls</c>).</summary>
+    OpenSslWithoutKtls = 25,
+
+    /// <summary>
+    /// The kernel has no <c>tls</c> module, or it is not loaded and this process may not load it: <c>modprobe tls</c> on
+    /// the host.
+    /// </summary>
+    ModuleMissing = 26,
+
+    /// <summary>The kernel's abilities could not be found out: the probe's loopback sockets failed.</summary>
+    ProbeFailed = 27,
+
+    /// <summary>This .NET runtime's SslStream lacks the private members that the connection's properties are published through.</summary>
+    RuntimeNotKnown = 28,
+
+    // The transport.
+
+    /// <summary>The inner stream is not exactly a <see cref="System.Net.Sockets.NetworkStream"/>.</summary>
+    NotASocket = 40,
+
+    /// <summary>The socket is not connected.</summary>
+    NotConnected = 41,
+
+    /// <summary>The socket is not TCP: a Unix domain socket, MPTCP, or another protocol.</summary>
+    NotTcp = 42,
+
+    /// <summary>The socket already has an upper layer protocol (TCP_ULP), or sits in a BPF sockmap.</summary>
+    UlpInUse = 43,
+
+    // The authentication options.
+
+    /// <summary>A <see cref="System.Net.Security.ServerOptionsSelectionCallback"/> chooses the options during the handshake.</summary>
+    ServerOptionsSelection = 60,
+
+    /// <summary>A <see cref="System.Net.Security.ServerCertificateSelectionCallback"/> chooses the certificate during the handshake.</summary>
+    ServerCertificateSelection = 61,
+
+    /// <summary>
+    /// Client certificates are given as a collection or chosen by a callback. A
+    /// <see cref="System.Net.Security.SslClientAuthenticationOptions.ClientCertificateContext"/> is offloaded.
+    /// </summary>
+    ClientCertificateSelection = 62,
+
+    /// <summary>The certificate context carries a <see cref="System.Net.Security.SslCertificateTrust"/>.</summary>
+    CertificateTrust = 63,
+
+    /// <summary>The certificate has no private key that OpenSSL holds (RSA or ECDSA), or no certificate was given.</summary>
+    PrivateKeyNotUsable = 64,
+
+    /// <summary>The options allow only protocol versions below TLS 1.2, or enable one of those beside it.</summary>
+    ProtocolNotOffloadable = 65,
+
+    /// <summary>The <see cref="System.Net.Security.CipherSuitesPolicy"/> names a suite that the kernel path does not know.</summary>
+    CipherSuitesPolicy = 66,
+
+    /// <summary>RSA-PSS or PKCS#1 padding is ruled out by the options.</summary>
+    RsaPaddingRestricted = 67,
+
+    /// <summary>A server that allows renegotiation: kernel TLS has none.</summary>
+    Renegotiation = 68,
+
+    /// <summary>An encryption policy other than <see cref="System.Net.Security.EncryptionPolicy.RequireEncryption"/>.</summary>
+    EncryptionPolicy = 69,
+
+    /// <summary>OpenSSL refused the certificate, its key or the suites; the base class handles them or reports its own error.</summary>
+    OpenSslRefusedOptions = 70,
+
+    // What the handshake came to.
+
+    /// <summary>The negotiated cipher suite has no kernel implementation.</summary>
+    CipherNotOffloadable = 80,
+
+    /// <summary>This kernel does not take keys of the negotiated protocol version and cipher.</summary>
+    KernelTooOld = 81,
+
+    /// <summary>
+    /// The kernel takes such keys, yet OpenSSL did not hand them over for this connection: bytes were already pending, or
+    /// the socket refused.
+    /// </summary>
+    KernelRefused = 82,
+}

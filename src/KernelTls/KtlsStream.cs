@@ -1,0 +1,187 @@
+using System.Diagnostics.CodeAnalysis;
+using System.Net.Security;
+using KernelTls.IO;
+using KernelTls.Offload;
+
+namespace KernelTls;
+
+/// <summary>
+/// An <see cref="SslStream"/> that lets the Linux kernel encrypt and decrypt, where that is possible and asked for, and is a
+/// plain <see cref="SslStream"/> everywhere else.
+/// </summary>
+/// <remarks>
+/// <para>
+/// Over a connected TCP <see cref="System.Net.Sockets.NetworkStream"/>, OpenSSL shakes hands on the socket itself and gives
+/// the keys to the kernel (Documentation/networking/tls.rst); data then moves by plain socket calls between the caller's
+/// memory and the kernel. Over any other stream, or where something is missing, the base class does everything; no option is
+/// ignored. <see cref="Offload"/> says which it was, and why.
+/// </para>
+/// <para>
+/// Thread-safety is that of <see cref="SslStream"/>: one read and one write at a time, which may overlap each other; a second
+/// of the same kind throws <see cref="NotSupportedException"/>. Dispose may be called at any time from any thread.
+/// </para>
+/// <para>
+/// Two things differ from <see cref="SslStream"/> on purpose. A connection that the peer closes without the close_notify alert
+/// (RFC 8446, section 6.1) ends in an <see cref="IOException"/>, not in an end of stream, because data may be missing. And
+/// disposing sends close_notify, waiting for room
+/// in the send buffer for at most three seconds.
+/// </para>
+/// </remarks>
+public partial class KtlsStream : SslStream
+{
+    private readonly KtlsOptions _options;
+    private readonly RemoteCertificateValidationCallback? _validationCallback;
+    private readonly LocalCertificateSelectionCallback? _selectionCallback;
+    private readonly EncryptionPolicy _encryptionPolicy;
+    private TlsSession? _session;
+    private KtlsFallbackReason _managedReason = KtlsFallbackReason.BaseHandshake;
+    private volatile bool _disposed;
+
+    /// <summary>Creates a stream over <paramref name="innerStream"/>, which is closed with it.</summary>
+    /// <param name="innerStream">
+    /// The transport; a <see cref="System.Net.Sockets.NetworkStream"/> on a connected TCP socket can be offloaded.
+    /// </param>
+    /// <exception cref="ArgumentNullException"><paramref name="innerStream"/> is <see langword="null"/>.</exception>
+    /// <exception cref="ArgumentException"><paramref name="innerStream"/> is not readable or not writable.</exception>
+    public KtlsStream(Stream innerStream)
+        : this(innerStream, leaveInnerStreamOpen: false)
+    {
+    }
+
+    /// <inheritdoc cref="KtlsStream(Stream, bool, RemoteCertificateValidationCallback, LocalCertificateSelectionCallback, EncryptionPolicy, KtlsOptions)"/>
+    public KtlsStream(Stream innerStream, bool leaveInnerStreamOpen)
+        : this(innerStream, leaveInnerStreamOpen, null, null, EncryptionPolicy.RequireEncryption, null)
+    {
+    }
+
+    /// <inheritdoc cref="KtlsStream(Stream, bool, RemoteCertificateValidationCallback, LocalCertificateSelectionCallback, EncryptionPolicy, KtlsOptions)"/>
+    public KtlsStream(
+        Stream innerStream,
+        bool leaveInnerStreamOpen,
+        RemoteCertificateValidationCallback? userCertificateValidationCallback)
+        : this(innerStream, leaveInnerStreamOpen, userCertificateValidationCallback, null, EncryptionPolicy.RequireEncryption, null)
+    {
+    }
+
+    /// <inheritdoc cref="KtlsStream(Stream, bool, RemoteCertificateValidationCallback, LocalCertificateSelectionCallback, EncryptionPolicy, KtlsOptions)"/>
+    public KtlsStream(
+        Stream innerStream,
+        bool leaveInnerStreamOpen,
+        RemoteCertificateValidationCallback? userCertificateValidationCallback,
+        LocalCertificateSelectionCallback? userCertificateSelectionCallback)
+        : this(
+            innerStream,
+            leaveInnerStreamOpen,
+            userCertificateValidationCallback,
+            userCertificateSelectionCallback,
+            EncryptionPolicy.RequireEncryption,
+            null)
+    {
+    }
+
+    /// <inheritdoc cref="KtlsStream(Stream, bool, RemoteCertificateValidationCallback, LocalCertificateSelectionCallback, EncryptionPolicy, KtlsOptions)"/>
+    public KtlsStream(
+        Stream innerStream,
+        bool leaveInnerStreamOpen,
+        RemoteCertificateValidationCallback? userCertificateValidationCallback,
+        LocalCertificateSelectionCallback? userCertificateSelectionCallback,
+        EncryptionPolicy encryptionPolicy)
+        : this(
+            innerStream,
+            leaveInnerStreamOpen,
+            userCertificateValidationCallback,
+            userCertificateSelectionCallback,
+            encryptionPolicy,
+            null)
+    {
+    }
+
+    /// <inheritdoc cref="KtlsStream(Stream, bool, RemoteCertificateValidationCallback, LocalCertificateSelectionCallback, EncryptionPolicy, KtlsOptions)"/>
+    public KtlsStream(Stream innerStream, bool leaveInnerStreamOpen, KtlsOptions? options)
+        : this(innerStream, leaveInnerStreamOpen, null, null, EncryptionPolicy.RequireEncryption, options)
+    {
+    }
+
+    /// <summary>Creates a stream over <paramref name="innerStream"/>.</summary>
+    /// <param name="innerStream">
+    /// The transport; a <see cref="System.Net.Sockets.NetworkStream"/> on a connected TCP socket can be offloaded.
+    /// </param>
+    /// <param name="leaveInnerStreamOpen">Disposing this stream leaves <paramref name="innerStream"/> open.</param>
+    /// <param name="userCertificateValidationCallback">Judges the peer's certificate; <see langword="null"/>: any policy error refuses it.</param>
+    /// <param name="userCertificateSelectionCallback">Chooses the own certificate; such handshakes stay with the base class.</param>
+    /// <param name="encryptionPolicy">Only <see cref="EncryptionPolicy.RequireEncryption"/> is offloaded.</param>
+    /// <param name="options">How kernel TLS is used; <see langword="null"/>: as the environment says.</param>
+    /// <exception cref="ArgumentNullException"><paramref name="innerStream"/> is <see langword="null"/>.</exception>
+    /// <exception cref="ArgumentException"><paramref name="innerStream"/> is not readable or not writable.</exception>
+    public KtlsStream(
+        Stream innerStream,
+        bool leaveInnerStreamOpen,
+        RemoteCertificateValidationCallback? userCertificateValidationCallback,
+        LocalCertificateSelectionCallback? userCertificateSelectionCallback,
+        EncryptionPolicy encryptionPolicy,
+        KtlsOptions? options)
+        : base(
+            innerStream,
+            leaveInnerStreamOpen,
+            userCertificateValidationCallback,
+            userCertificateSelectionCallback,
+            encryptionPolicy)
+    {
+        _options = options ?? new KtlsOptions();
+        _validationCallback = userCertificateValidationCallback;
+        _selectionCallback = userCertificateSelectionCallback;
+        _encryptionPolicy = encryptionPolicy;
+    }
+
+    /// <summary>Who encrypts and decrypts on this connection and, where it is not the kernel, why.</summary>
+    /// <exception cref="InvalidOperationException">The handshake has not ended well.</exception>
+    public KtlsOffload Offload
+    {
+        get
+        {
+            if (_session is { } session)
+            {
+                return session.Offload;
+            }
+
+            return base.IsAuthenticated
+                ? KtlsOffload.Managed(_managedReason)
+                : throw new InvalidOperationException("Offload is known after a successful handshake: call AuthenticateAsClient or AuthenticateAsServer first.");
+        }
+    }
+
+    /// <summary>Sends close_notify if it was not sent, waiting at most three seconds for room in the send buffer, and closes.</summary>
+    /// <param name="disposing"><see langword="false"/> in the finalizer.</param>
+    protected override void Dispose(bool disposing)
+    {
+        if (!disposing)
+        {
+            base.Dispose(disposing);
+        }
+        else if (TryBeginDispose())
+        {
+            // close_notify goes out first; closing the socket ends pending operations; the SSL* goes last.
+            _session?.Close();
+            base.Dispose(disposing);
+            _session?.Dispose();
+        }
+    }
+
+    /// <summary>As Dispose, without blocking a thread.</summary>
+    [SuppressMessage("Usage", "CA1816", Justification = "The base class suppresses finalization.")]
+    public override async ValueTask DisposeAsync()
+    {
+        if (TryBeginDispose())
+        {
+            if (_session is { } session)
+            {
+                await session.CloseAsync().ConfigureAwait(false);
+            }
+
+            await base.DisposeAsync().ConfigureAwait(false);
+            _session?.Dispose();
+        }
+    }
+
+    private bool TryBeginDispose() => !Interlocked.Exchange(ref _disposed, true);
+}

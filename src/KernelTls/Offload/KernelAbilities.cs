@@ -1,0 +1,60 @@
+using System.Security.Authentication;
+using KernelTls.Interop;
+
+namespace KernelTls.Offload;
+
+/// <summary>What the running kernel takes, as found out by the native probe: errno per direction, version and cipher.</summary>
+internal sealed class KernelAbilities
+{
+    private const int CipherCount = 4;
+    private readonly int[] _send;
+    private readonly int[] _receive;
+
+    public KernelAbilities(int[] send, int[] receive, bool canRekeySend, bool canRekeyReceive)
+    {
+        _send = send;
+        _receive = receive;
+        CanRekeySend = canRekeySend;
+        CanRekeyReceive = canRekeyReceive;
+    }
+
+    public KernelAbilities(in KernelProbe probe)
+        : this(
+            ((ReadOnlySpan<int>)probe.Send).ToArray(),
+            ((ReadOnlySpan<int>)probe.Receive).ToArray(),
+            probe.RekeySendErrno == 0,
+            probe.RekeyReceiveErrno == 0)
+    {
+    }
+
+    public static KernelAbilities Nothing { get; } = new(NothingAccepted(), NothingAccepted(), false, false);
+
+    /// <summary>A second sending key is accepted (Linux 6.14).</summary>
+    public bool CanRekeySend { get; }
+
+    /// <summary>A second receiving key is accepted (Linux 6.14).</summary>
+    public bool CanRekeyReceive { get; }
+
+    /// <summary>Whether keys of this kind are accepted in one direction.</summary>
+    /// <param name="direction"><see cref="KtlsDirections.Send"/> or <see cref="KtlsDirections.Receive"/>.</param>
+    /// <param name="protocol"><see cref="SslProtocols.Tls12"/> or <see cref="SslProtocols.Tls13"/>; others are never accepted.</param>
+    /// <param name="cipher">The record cipher.</param>
+    public bool Accepts(KtlsDirections direction, SslProtocols protocol, CipherKind cipher)
+    {
+        int row = protocol switch { SslProtocols.Tls12 => 0, SslProtocols.Tls13 => 1, _ => -1 };
+        if (row < 0 || cipher == CipherKind.None)
+        {
+            return false;
+        }
+
+        int[] table = direction == KtlsDirections.Send ? _send : _receive;
+        return table[(row * CipherCount) + (int)cipher] == 0;
+    }
+
+    private static int[] NothingAccepted()
+    {
+        int[] table = new int[2 * CipherCount];
+        Array.Fill(table, Errno.NoEntry);
+        return table;
+    }
+}

@@ -1,0 +1,63 @@
+using System.Net.Security;
+using System.Security.Authentication;
+
+namespace KernelTls.Offload;
+
+/// <summary>Decides, from facts alone, which data path each direction takes and why. No side effects.</summary>
+internal static class OffloadPlan
+{
+    private static readonly Version s_fullTls13 = new(3, 2);
+
+    public static KtlsOffload Decide(in OffloadFacts facts)
+    {
+        (KtlsDataPath send, KtlsFallbackReason sendReason) =
+            Decide(facts, KtlsDirections.Send, facts.SendSwitched);
+        (KtlsDataPath receive, KtlsFallbackReason receiveReason) =
+            Decide(facts, KtlsDirections.Receive, facts.ReceiveSwitched);
+        return new KtlsOffload(send, sendReason, receive, receiveReason);
+    }
+
+    /// <summary>Why such a connection would not be in the kernel in one direction; <see cref="KtlsFallbackReason.None"/>: it would.</summary>
+    public static KtlsFallbackReason Foresee(
+        KtlsDirections direction, SslProtocols protocol, TlsCipherSuite suite, Version openSsl, KernelAbilities kernel)
+    {
+        if (protocol is not (SslProtocols.Tls12 or SslProtocols.Tls13))
+        {
+            return KtlsFallbackReason.ProtocolNotOffloadable;
+        }
+
+        CipherKind cipher = CipherKinds.Of(suite);
+        if (cipher == CipherKind.None)
+        {
+            return KtlsFallbackReason.CipherNotOffloadable;
+        }
+
+        // Before 3.2, OpenSSL keeps the receiving keys of TLS 1.3 to itself, and those of its CCM suites in both directions.
+        if (protocol == SslProtocols.Tls13 && openSsl < s_fullTls13
+            && (direction == KtlsDirections.Receive || cipher == CipherKind.Aes128Ccm))
+        {
+            return KtlsFallbackReason.OpenSslTooOld;
+        }
+
+        return kernel.Accepts(direction, protocol, cipher) ? KtlsFallbackReason.None : KtlsFallbackReason.KernelTooOld;
+    }
+
+    private static (KtlsDataPath Path, KtlsFallbackReason Reason) Decide(
+        in OffloadFacts facts, KtlsDirections direction, bool switched)
+    {
+        if (switched)
+        {
+            return (KtlsDataPath.Kernel, KtlsFallbackReason.None);
+        }
+
+        if (!facts.KernelWanted)
+        {
+            return (KtlsDataPath.OpenSsl, KtlsFallbackReason.DirectOpenSsl);
+        }
+
+        KtlsFallbackReason foreseen =
+            Foresee(direction, facts.Protocol, facts.CipherSuite, facts.OpenSsl, facts.Kernel);
+        return (KtlsDataPath.OpenSsl,
+            foreseen == KtlsFallbackReason.None ? KtlsFallbackReason.KernelRefused : foreseen);
+    }
+}

@@ -1,0 +1,47 @@
+namespace KernelTls.Offload;
+
+/// <summary>The operator's word on kernel TLS for the whole process.</summary>
+internal enum Toggle
+{
+    Unset,
+    On,
+    Off,
+    Invalid,
+}
+
+/// <summary>Reads the process-wide switches. Read once: changing an environment variable of a running process has no effect.</summary>
+internal static class Toggles
+{
+    public const string KernelVariable = "DOTNET_SYSTEM_NET_SECURITY_KTLS";
+    public const string DirectVariable = "DOTNET_SYSTEM_NET_SECURITY_DIRECT_OPENSSL";
+    public const string KernelSwitch = "System.Net.Security.Ktls";
+
+    /// <summary><see cref="KernelVariable"/>, or the AppContext switch where the variable is not set.</summary>
+    public static Toggle Kernel { get; } =
+        ParseKernel(Environment.GetEnvironmentVariable(KernelVariable), AppContext.TryGetSwitch(KernelSwitch, out bool on) ? on : null);
+
+    /// <summary><see cref="DirectVariable"/> is <c>1</c> or <c>true</c>.</summary>
+    public static bool DirectOpenSsl { get; } =
+        Parse(Environment.GetEnvironmentVariable(DirectVariable)) == Toggle.On;
+
+    internal static Toggle ParseKernel(string? variable, bool? appContextSwitch)
+    {
+        Toggle toggle = Parse(variable);
+        if (toggle != Toggle.Unset || appContextSwitch is null)
+        {
+            return toggle;
+        }
+
+        return appContextSwitch.Value ? Toggle.On : Toggle.Off;
+    }
+
+    private static Toggle Parse(string? value) => value switch
+    {
+        null or "" => Toggle.Unset,
+        "1" => Toggle.On,
+        "0" => Toggle.Off,
+        _ when value.Equals("true", StringComparison.OrdinalIgnoreCase) => Toggle.On,
+        _ when value.Equals("false", StringComparison.OrdinalIgnoreCase) => Toggle.Off,
+        _ => Toggle.Invalid,
+    };
+}

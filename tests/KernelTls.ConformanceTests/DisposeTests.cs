@@ -1,0 +1,248 @@
+using System.Net.Security;
+using System.Net.Sockets;
+using System.Security.Authentication;
+using KernelTls.Tests;
+
+namespace KernelTls.ConformanceTests;
+
+public class DisposeTests
+{
+    public static TheoryData<TlsMode, SslProtocols> All => Modes.All;
+
+    public static TheoryData<TlsMode, SslProtocols> OnOpenSsl => Modes.AllOnOpenSsl;
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_pending_read_ends_when_the_stream_is_disposed(TlsMode mode, SslProtocols version)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
+        Task<int> reading = pair.Server.ReadAsync(new byte[1]).AsTask();
+        await reading.StaysPending();
+
+        await pair.Server.DisposeAsync().InTime();
+
+        Exception? e = await Record.ExceptionAsync(() => reading.InTime());
+        Assert.True(e is ObjectDisposedException or IOException, $"{e}");
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_blocking_read_ends_when_the_stream_is_disposed(TlsMode mode, SslProtocols version)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
+        Task<int> reading = Limits.Blocking(() => pair.Server.Read(new byte[1]));
+        await reading.StaysPending();
+
+        await Limits.Blocking(pair.Server.Dispose).InTime();
+
+        Exception? e = await Record.ExceptionAsync(() => reading.InTime());
+        Assert.True(e is ObjectDisposedException or IOException, $"{e}");
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_pending_write_ends_when_the_stream_is_disposed(TlsMode mode, SslProtocols version)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
+        pair.ShrinkBuffers();
+        Task writing = pair.Client.WriteAsync(new byte[TlsPair.MoreThanFits]).AsTask();
+        await writing.StaysPending();
+
+        await Limits.Blocking(pair.Client.Dispose).InTime();
+
+        Exception? e = await Record.ExceptionAsync(() => writing.InTime());
+        Assert.True(e is ObjectDisposedException or IOException, $"{e}");
+    }
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task A_write_that_disposal_aborts_is_a_truncation_to_the_peer(TlsMode mode, SslProtocols version)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
+        pair.ShrinkBuffers();
+        Task writing = pair.Client.WriteAsync(new byte[TlsPair.MoreThanFits]).AsTask();
+        await writing.StaysPending();
+        await Limits.Blocking(pair.Client.Dispose).InTime();
+        await Assert.ThrowsAsync<ObjectDisposedException>(() => writing.InTime());
+
+        await Assert.ThrowsAnyAsync<IOException>(() => pair.Server.CopyToAsync(Stream.Null).InTime());
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_disposed_stream_is_of_no_more_use(TlsMode mode, SslProtocols version)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
+        SslStream stream = pair.Client;
+        stream.Dispose();
+        byte[] buffer = new byte[1];
+
+        await Assert.ThrowsAsync<ObjectDisposedException>(() => stream.ReadAsync(buffer).AsTask());
+        await Assert.ThrowsAsync<ObjectDisposedException>(() => stream.WriteAsync(buffer).AsTask());
+        Assert.Throws<ObjectDisposedException>(() => stream.Read(buffer));
+        Assert.Throws<ObjectDisposedException>(() => stream.Write(buffer));
+        Assert.Throws<ObjectDisposedException>(() => stream.Read(buffer, 0, 1));
+        Assert.Throws<ObjectDisposedException>(() => stream.Write(buffer, 0, 1));
+        Assert.Throws<ObjectDisposedException>(() => stream.ReadByte());
+        Assert.Throws<ObjectDisposedException>(() => stream.WriteByte(1));
+        await Assert.ThrowsAsync<ObjectDisposedException>(() => stream.ShutdownAsync());
+        await Assert.ThrowsAsync<ObjectDisposedException>(() => stream.ShakeClientAsync(Handshakes.ClientOptions(version)));
+        Assert.Throws<ObjectDisposedException>(() => stream.SslProtocol);
+        Assert.Throws<ObjectDisposedException>(() => stream.NegotiatedCipherSuite);
+        Assert.Throws<ObjectDisposedException>(() => stream.RemoteCertificate);
+        Assert.False(stream.CanRead);
+        Assert.False(stream.CanWrite);
+        Assert.False(stream.IsAuthenticated);
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task Flushing_a_disposed_stream_does_no_harm(TlsMode mode, SslProtocols version)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
+        pair.Client.Dispose();
+
+        Assert.Null(Record.Exception(pair.Client.Flush));
+        Assert.Null(await Record.ExceptionAsync(() => pair.Client.FlushAsync()));
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task Disposing_twice_is_disposing_once(TlsMode mode, SslProtocols version)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
+
+        pair.Client.Dispose();
+        pair.Client.Dispose();
+        await pair.Client.DisposeAsync();
+        await pair.Server.DisposeAsync();
+        await pair.Server.DisposeAsync();
+        pair.Server.Dispose();
+
+        Assert.False(pair.Client.CanRead);
+        Assert.False(pair.Server.CanRead);
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task Disposing_closes_the_socket(TlsMode mode, SslProtocols version)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
+
+        await pair.Client.DisposeAsync().InTime();
+        pair.Server.Dispose();
+
+        Assert.True(pair.ClientSocket.SafeHandle.IsClosed);
+        Assert.True(pair.ServerSocket.SafeHandle.IsClosed);
+    }
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task Disposing_tells_the_peer_that_this_is_the_end(TlsMode mode, SslProtocols version)
+    {
+        foreach (bool blocking in new[] { true, false })
+        {
+            await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
+            if (blocking)
+            {
+                await Limits.Blocking(pair.Client.Dispose).InTime();
+            }
+            else
+            {
+                await pair.Client.DisposeAsync().InTime();
+            }
+
+            Assert.Equal(0, await pair.Server.ReadAsync(new byte[1]).InTime());
+        }
+    }
+
+    /// <summary>The send buffer is full when the stream is disposed: the end must wait for room.</summary>
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task Disposing_after_a_large_write_loses_neither_data_nor_the_end(TlsMode mode, SslProtocols version)
+    {
+        foreach (bool blocking in new[] { true, false })
+        {
+            await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
+            pair.ClientSocket.SendBufferSize = 16 * 1024;
+            const int Size = 1_000_000;
+            Task sending = Task.Run(async () =>
+            {
+                await Pattern.SendAsync(pair.Client, Size, chunk: 100_000);
+                if (blocking)
+                {
+                    pair.Client.Dispose();
+                }
+                else
+                {
+                    await pair.Client.DisposeAsync();
+                }
+            });
+
+            await Pattern.ReceiveAsync(pair.Server, Size, buffer: 1_000).InTime();
+            Assert.Equal(0, await pair.Server.ReadAsync(new byte[1]).InTime());
+            await sending.InTime();
+        }
+    }
+
+    /// <summary>The peer reads only once the client is being disposed with its send buffer full.</summary>
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task Disposing_waits_a_while_for_a_peer_that_reads_late(TlsMode mode, SslProtocols version)
+    {
+        foreach (bool blocking in new[] { true, false })
+        {
+            await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
+            pair.ShrinkBuffers();
+            long sent = await FillAsync(pair);
+            Task disposing = blocking ? Limits.Blocking(pair.Client.Dispose) : pair.Client.DisposeAsync().AsTask();
+            await Pattern.ReceiveAsync(pair.Server, sent).InTime();
+            Assert.Equal(0, await pair.Server.ReadAsync(new byte[1]).InTime());
+            await disposing.InTime();
+        }
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task Leaving_the_inner_stream_open_leaves_the_socket_open(TlsMode mode, SslProtocols version)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version, leaveInnerStreamOpen: true);
+        await pair.Client.ShutdownAsync().InTime();
+        Assert.Equal(0, await pair.Server.ReadAsync(new byte[1]).InTime());
+
+        await pair.Client.DisposeAsync().InTime();
+        pair.Server.Dispose();
+
+        Assert.False(pair.ClientSocket.SafeHandle.IsClosed);
+        Assert.False(pair.ServerSocket.SafeHandle.IsClosed);
+        Assert.True(pair.ClientSocket.Connected);
+        pair.ClientSocket.Shutdown(SocketShutdown.Both);
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_handshake_ends_when_the_stream_is_disposed(TlsMode mode, SslProtocols version)
+    {
+        await using TlsPair pair = await TlsPair.CreateAsync(mode, TlsMode.Stock);
+        Task shaking = pair.Client.ShakeClientAsync(Handshakes.ClientOptions(version));
+        await shaking.StaysPending();
+
+        await pair.Client.DisposeAsync().InTime();
+
+        Exception? e = await Record.ExceptionAsync(() => shaking.InTime());
+        Assert.True(e is ObjectDisposedException or IOException, $"{e}");
+    }
+
+    /// <summary>Writes until the socket does not ask for more, not even a while later.</summary>
+    private static async Task<long> FillAsync(TlsPair pair)
+    {
+        long sent = 0;
+        while (pair.ClientSocket.Poll(Limits.Absence, SelectMode.SelectWrite))
+        {
+            await pair.Client.WriteAsync(Pattern.At(sent, 1_000)).InTime();
+            sent += 1_000;
+        }
+
+        return sent;
+    }
+}

@@ -1,0 +1,401 @@
+using System.Net.Security;
+using System.Net.Sockets;
+using System.Security.Authentication;
+using System.Security.Cryptography.X509Certificates;
+using KernelTls.Tests;
+
+namespace KernelTls.ConformanceTests;
+
+/// <summary>
+/// Side by side: what fails on SslStream fails on KtlsStream, with the same type of exception, and on the other end, too.
+/// </summary>
+public class HandshakeFailureTests
+{
+    private static readonly byte[] s_tls11ClientHello = Convert.FromHexString(
+        "160302002d" + "01000029" + "0302" + new string('a', 64) + "00" + "0002" + "002f" + "01" + "00");
+
+    private static readonly byte[] s_tls11ServerHello = Convert.FromHexString(
+        "160302002a" + "02000026" + "0302" + new string('b', 64) + "00" + "002f" + "00");
+
+    private sealed record Outcome(Exception? Client, Exception? Server);
+
+    public static TheoryData<TlsMode, SslProtocols> OnOpenSsl => Modes.AllOnOpenSsl;
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task A_server_without_a_certificate(TlsMode mode, SslProtocols version) =>
+        await AssertSameAsync<NotSupportedException>(mode, version, server: s => s.ServerCertificateContext = null, serverFails: true);
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task A_wrong_host_name(TlsMode mode, SslProtocols version) =>
+        await AssertSameAsync<AuthenticationException>(mode, version, client: c => c.TargetHost = "other.test");
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task No_host_name(TlsMode mode, SslProtocols version) =>
+        await AssertSameAsync<AuthenticationException>(mode, version, client: c => c.TargetHost = "");
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task A_certificate_for_another_name(TlsMode mode, SslProtocols version) =>
+        await AssertSameAsync<AuthenticationException>(
+            mode, version, server: s => s.ServerCertificateContext = Certificates.Context(Certificates.WrongName));
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task An_expired_certificate(TlsMode mode, SslProtocols version) =>
+        await AssertSameAsync<AuthenticationException>(
+            mode, version, server: s => s.ServerCertificateContext = Certificates.Context(Certificates.Expired));
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task A_self_signed_certificate(TlsMode mode, SslProtocols version) =>
+        await AssertSameAsync<AuthenticationException>(
+            mode,
+            version,
+            client: c => c.CertificateChainPolicy = null,
+            server: s => s.ServerCertificateContext = Certificates.Context(Certificates.SelfSigned));
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task A_callback_that_rejects(TlsMode mode, SslProtocols version) =>
+        await AssertSameAsync<AuthenticationException>(
+            mode, version, client: c => c.RemoteCertificateValidationCallback = (_, _, _, _) => false);
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task A_callback_that_throws(TlsMode mode, SslProtocols version) =>
+        await AssertSameAsync<InsufficientMemoryException>(
+            mode,
+            version,
+            client: c => c.RemoteCertificateValidationCallback = (_, _, _, _) => throw new InsufficientMemoryException("thrown"));
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task A_server_s_callback_that_rejects_the_client(TlsMode mode, SslProtocols version) =>
+        await AssertSameAsync<AuthenticationException>(
+            mode,
+            version,
+            client: c => c.ClientCertificateContext = Certificates.ClientContext,
+            server: s =>
+            {
+                s.ClientCertificateRequired = true;
+                s.RemoteCertificateValidationCallback = (_, _, _, _) => false;
+            },
+            serverFails: true);
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task A_client_certificate_that_nobody_trusts(TlsMode mode, SslProtocols version) =>
+        await AssertSameAsync<AuthenticationException>(
+            mode,
+            version,
+            client: c => c.ClientCertificateContext = Certificates.Context(Certificates.SelfSigned),
+            server: s => s.ClientCertificateRequired = true,
+            serverFails: true);
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task A_client_certificate_that_is_missing(TlsMode mode, SslProtocols version) =>
+        await AssertSameAsync<AuthenticationException>(
+            mode, version, server: s => s.ClientCertificateRequired = true, serverFails: true);
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task No_application_protocol_in_common(TlsMode mode, SslProtocols version) =>
+        await AssertSameAsync<AuthenticationException>(
+            mode,
+            version,
+            client: c => c.ApplicationProtocols = [SslApplicationProtocol.Http2],
+            server: s => s.ApplicationProtocols = [SslApplicationProtocol.Http11],
+            serverFails: true,
+            bothFail: true);
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task No_version_in_common(TlsMode mode, SslProtocols version) =>
+        await AssertSameAsync<AuthenticationException>(
+            mode,
+            version,
+            server: s => s.EnabledSslProtocols = version == SslProtocols.Tls12 ? SslProtocols.Tls13 : SslProtocols.Tls12,
+            serverFails: true,
+            bothFail: true);
+
+#pragma warning disable CA1416 // Linux
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task No_cipher_suite_in_common(TlsMode mode, SslProtocols version) =>
+        await AssertSameAsync<AuthenticationException>(
+            mode,
+            version,
+            client: c => c.CipherSuitesPolicy = new([TlsCipherSuite.TLS_AES_128_GCM_SHA256, TlsCipherSuite.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256]),
+            server: s => s.CipherSuitesPolicy = new([TlsCipherSuite.TLS_AES_256_GCM_SHA384, TlsCipherSuite.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384]),
+            serverFails: true,
+            bothFail: true);
+#pragma warning restore CA1416
+
+    public static TheoryData<TlsMode, string> RawPeers()
+    {
+        TheoryData<TlsMode, string> data = [];
+        foreach (TlsMode mode in Modes.OnOpenSsl)
+        {
+            foreach (string peer in new[] { "plain text", "HTTP", "TLS 1.1", "closes", "closes inside a record", "alert", "resets", "SSH" })
+            {
+                data.Add(mode, peer);
+            }
+        }
+
+        return data;
+    }
+
+    [Theory]
+    [MemberData(nameof(RawPeers))]
+    public async Task A_client_meets_a_peer_that_does_not_play_along(TlsMode mode, string peer)
+    {
+        Exception expected = await MeetAsync(TlsMode.Stock, isServer: false, peer);
+        Exception actual = await MeetAsync(mode, isServer: false, peer);
+
+        AssertSame(expected, actual);
+    }
+
+    [Theory]
+    [MemberData(nameof(RawPeers))]
+    public async Task A_server_meets_a_peer_that_does_not_play_along(TlsMode mode, string peer)
+    {
+        Exception expected = await MeetAsync(TlsMode.Stock, isServer: true, peer);
+        Exception actual = await MeetAsync(mode, isServer: true, peer);
+
+        AssertSame(expected, actual);
+    }
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task A_cancelled_handshake(TlsMode mode, SslProtocols version)
+    {
+        foreach (TlsMode each in new[] { TlsMode.Stock, mode })
+        {
+            foreach (bool isServer in new[] { false, true })
+            {
+                await using TlsPair pair = await TlsPair.CreateAsync(each, each);
+                using CancellationTokenSource source = new();
+                Task shaking = isServer
+                    ? pair.Server.ShakeServerAsync(Handshakes.ServerOptions(version), source.Token)
+                    : pair.Client.ShakeClientAsync(Handshakes.ClientOptions(version), source.Token);
+                await shaking.StaysPending();
+
+                await source.CancelAsync();
+
+                await Assert.ThrowsAnyAsync<OperationCanceledException>(() => shaking.InTime());
+                await Assert.ThrowsAnyAsync<Exception>(() => pair.Client.WriteAsync(new byte[1]).InTime());
+            }
+        }
+    }
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task A_handshake_cancelled_before_it_began(TlsMode mode, SslProtocols version)
+    {
+        foreach (TlsMode each in new[] { TlsMode.Stock, mode })
+        {
+            await using TlsPair pair = await TlsPair.CreateAsync(each, each);
+
+            await Assert.ThrowsAnyAsync<OperationCanceledException>(
+                () => pair.Client.ShakeClientAsync(Handshakes.ClientOptions(version), new CancellationToken(true)).InTime());
+        }
+    }
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task A_blocking_handshake_that_times_out(TlsMode mode, SslProtocols version)
+    {
+        foreach (TlsMode each in new[] { TlsMode.Stock, mode })
+        {
+            foreach (bool isServer in new[] { false, true })
+            {
+                await using TlsPair pair = await TlsPair.CreateAsync(each, each);
+                SslStream stream = isServer ? pair.Server : pair.Client;
+                stream.ReadTimeout = 50;
+
+                IOException e = await Assert.ThrowsAsync<IOException>(() => Limits.Blocking(() =>
+                {
+                    if (isServer)
+                    {
+                        stream.ShakeServer(Handshakes.ServerOptions(version));
+                    }
+                    else
+                    {
+                        stream.ShakeClient(Handshakes.ClientOptions(version));
+                    }
+                }).InTime());
+
+                Assert.Equal(SocketError.TimedOut, Assert.IsType<SocketException>(e.InnerException).SocketErrorCode);
+            }
+        }
+    }
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task A_failed_handshake_fails_everything_after_it(TlsMode mode, SslProtocols version)
+    {
+        foreach (TlsMode each in new[] { TlsMode.Stock, mode })
+        {
+            await using TlsPair pair = await TlsPair.CreateAsync(each, each);
+            SslClientAuthenticationOptions options = Handshakes.ClientOptions(version);
+            options.TargetHost = "other.test";
+            Task server = pair.Server.ShakeServerAsync(Handshakes.ServerOptions(version));
+            await Assert.ThrowsAsync<AuthenticationException>(() => pair.Client.ShakeClientAsync(options).InTime());
+
+            await Assert.ThrowsAsync<AuthenticationException>(() => pair.Client.ShakeClientAsync(options).InTime());
+            await Assert.ThrowsAsync<AuthenticationException>(() => pair.Client.WriteAsync(new byte[1]).InTime());
+            await Assert.ThrowsAsync<AuthenticationException>(() => pair.Client.ReadAsync(new byte[1]).InTime());
+            Assert.False(pair.Client.IsAuthenticated);
+            pair.ClientSocket.Dispose();
+            await Record.ExceptionAsync(() => server.InTime());
+            Assert.True(server.IsCompleted);
+        }
+    }
+
+    /// <summary>The verdict comes during the handshake, so the peer is told (SslStream judges after it, and just closes).</summary>
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task The_refused_peer_is_told_why(TlsMode mode, SslProtocols version)
+    {
+        foreach ((X509Certificate2 certificate, string alert) in new[]
+        {
+            (Certificates.Expired, "alert certificate expired"),
+            (Certificates.SelfSigned, "alert unknown ca"),
+            (Certificates.WrongName, "alert bad certificate"),
+        })
+        {
+            await using TlsPair pair = await TlsPair.CreateAsync(mode, TlsMode.Stock);
+            SslServerAuthenticationOptions options = Handshakes.ServerOptions(version);
+            options.ServerCertificateContext = Certificates.Context(certificate);
+            Task<Exception?> server = FailureOf(async () =>
+            {
+                await pair.Server.ShakeServerAsync(options);
+                await pair.Server.ReadExactlyAsync(new byte[1]);
+            });
+            await Assert.ThrowsAsync<AuthenticationException>(
+                () => pair.Client.ShakeClientAsync(Handshakes.ClientOptions(version)).InTime());
+
+            Assert.Contains(alert, $"{Innermost(await server.InTime())?.Message}", StringComparison.Ordinal);
+        }
+    }
+
+    private static async Task AssertSameAsync<TException>(
+        TlsMode mode,
+        SslProtocols version,
+        Action<SslClientAuthenticationOptions>? client = null,
+        Action<SslServerAuthenticationOptions>? server = null,
+        bool serverFails = false,
+        bool bothFail = false)
+        where TException : Exception
+    {
+        Outcome expected = await TryAsync(TlsMode.Stock, version, client, server);
+        Outcome actual = await TryAsync(mode, version, client, server);
+
+        Assert.IsType<TException>(serverFails ? expected.Server : expected.Client);
+        Assert.IsType<TException>(serverFails ? actual.Server : actual.Client);
+        if (bothFail)
+        {
+            AssertSame(expected.Client!, actual.Client!);
+            AssertSame(expected.Server!, actual.Server!);
+        }
+    }
+
+    /// <summary>Both ends in one mode; an end that fails closes its socket, an end that does not reads a byte.</summary>
+    private static async Task<Outcome> TryAsync(
+        TlsMode mode,
+        SslProtocols version,
+        Action<SslClientAuthenticationOptions>? client,
+        Action<SslServerAuthenticationOptions>? server)
+    {
+        await using TlsPair pair = await TlsPair.CreateAsync(mode, mode);
+        SslClientAuthenticationOptions clientOptions = Handshakes.ClientOptions(version);
+        SslServerAuthenticationOptions serverOptions = Handshakes.ServerOptions(version);
+        client?.Invoke(clientOptions);
+        server?.Invoke(serverOptions);
+
+        Task<Exception?> first = FailAsync(pair.Client, pair.ClientSocket, () => pair.Client.ShakeClientAsync(clientOptions));
+        Task<Exception?> second = FailAsync(pair.Server, pair.ServerSocket, () => pair.Server.ShakeServerAsync(serverOptions));
+        return new Outcome(await first.InTime("the client's failure"), await second.InTime("the server's failure"));
+
+        static async Task<Exception?> FailAsync(SslStream stream, Socket socket, Func<Task> handshake)
+        {
+            try
+            {
+                await handshake();
+                await stream.ReadExactlyAsync(new byte[1]);
+                return null;
+            }
+            catch (Exception e)
+            {
+                socket.Shutdown(SocketShutdown.Send);
+                return e;
+            }
+        }
+    }
+
+    private static async Task<Exception> MeetAsync(TlsMode mode, bool isServer, string peer)
+    {
+        using SocketPair sockets = await SocketPair.ConnectAsync();
+        Socket raw = isServer ? sockets.Client : sockets.Server;
+        await using SslStream stream = Modes.Create(mode, new NetworkStream(isServer ? sockets.Server : sockets.Client));
+        Task shaking = isServer
+            ? stream.ShakeServerAsync(Handshakes.ServerOptions(SslProtocols.None))
+            : stream.ShakeClientAsync(Handshakes.ClientOptions(SslProtocols.None));
+        if (!isServer)
+        {
+            // The whole ClientHello, so that closing is not a reset.
+            byte[] hello = new byte[16 * 1024];
+            Assert.NotEqual(0, await raw.ReceiveAsync(hello).WaitAsync(Limits.Wait));
+        }
+
+        byte[] says = peer switch
+        {
+            "plain text" => "Hello, I am a plain text protocol of the old days.\r\n"u8.ToArray(),
+            "HTTP" when isServer => "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"u8.ToArray(),
+            "HTTP" => "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"u8.ToArray(),
+            "SSH" => "SSH-2.0-OpenSSH_9.2p1 Debian-2\r\n"u8.ToArray(),
+            "TLS 1.1" => isServer ? s_tls11ClientHello : s_tls11ServerHello,
+            "closes inside a record" => [22, 3, 3, 0, 200, 1, 2, 3, 4],
+            "alert" => [21, 3, 3, 0, 2, 2, 40],
+            _ => [],
+        };
+        await raw.SendAsync(says);
+        if (peer == "resets")
+        {
+            raw.LingerState = new LingerOption(true, 0);
+            raw.Dispose();
+        }
+        else
+        {
+            raw.Shutdown(SocketShutdown.Send);
+        }
+
+        return Assert.IsType<Exception>(await Record.ExceptionAsync(() => shaking.InTime($"a handshake with: {peer}")), exactMatch: false);
+    }
+
+    private static void AssertSame(Exception expected, Exception actual)
+    {
+        Assert.IsNotType<TimeoutException>(actual);
+        Assert.True(expected.GetType() == actual.GetType(), $"SslStream: {expected}\nKtlsStream: {actual}");
+        if (expected.InnerException is SocketException socket)
+        {
+            Assert.Equal(socket.SocketErrorCode, Assert.IsType<SocketException>(actual.InnerException).SocketErrorCode);
+        }
+    }
+
+    private static async Task<Exception?> FailureOf(Func<Task> work) => await Record.ExceptionAsync(work);
+
+    private static Exception? Innermost(Exception? e)
+    {
+        while (e?.InnerException is { } inner)
+        {
+            e = inner;
+        }
+
+        return e;
+    }
+}

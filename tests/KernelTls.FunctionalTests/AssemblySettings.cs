@@ -1,0 +1,5 @@
+using KernelTls.FunctionalTests;
+
+// The kernel's counters are the whole machine's: one test at a time.
+[assembly: CollectionBehavior(DisableTestParallelization = true)]
+[assembly: AssemblyFixture(typeof(KernelFixture))]

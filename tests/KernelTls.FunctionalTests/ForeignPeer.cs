@@ -1,0 +1,54 @@
+using System.Globalization;
+using System.Net;
+using System.Net.Sockets;
+using System.Security.Authentication;
+using KernelTls.Tests;
+
+namespace KernelTls.FunctionalTests;
+
+/// <summary>A listener for peers that are other programs.</summary>
+internal sealed class ForeignPeer : IDisposable
+{
+    private readonly Socket _listener = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+
+    public ForeignPeer()
+    {
+        _listener.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+        _listener.Listen(5);
+    }
+
+    public int Port => ((IPEndPoint)_listener.LocalEndPoint!).Port;
+
+    public string PortText => Port.ToString(CultureInfo.InvariantCulture);
+
+    /// <summary>The next connection, after a handshake in the given mode.</summary>
+    public async Task<KtlsStream> AcceptAsync(TlsMode mode, SslProtocols version)
+    {
+        Socket socket = await _listener.AcceptAsync().InTime("the program to connect");
+        socket.NoDelay = true;
+        KtlsStream stream = (KtlsStream)Modes.Create(mode, new NetworkStream(socket, ownsSocket: true));
+        await stream.AuthenticateAsServerAsync(Handshakes.ServerOptions(version)).InTime("a handshake with the program");
+        Modes.AssertIn(mode, stream);
+        return stream;
+    }
+
+    /// <summary>Connects to a program that listens, and shakes hands.</summary>
+    public static async Task<KtlsStream> ConnectAsync(int port, TlsMode mode, SslProtocols version)
+    {
+        Socket socket = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
+        await socket.ConnectAsync(IPAddress.Loopback, port).InTime("connecting to the program");
+        KtlsStream stream = (KtlsStream)Modes.Create(mode, new NetworkStream(socket, ownsSocket: true));
+        await stream.AuthenticateAsClientAsync(Handshakes.ClientOptions(version)).InTime("a handshake with the program");
+        Modes.AssertIn(mode, stream);
+        return stream;
+    }
+
+    /// <summary>A port that was free a moment ago.</summary>
+    public static int FreePort()
+    {
+        using ForeignPeer probe = new();
+        return probe.Port;
+    }
+
+    public void Dispose() => _listener.Dispose();
+}

@@ -1,0 +1,64 @@
+using System.Net.Security;
+using System.Security.Authentication;
+using KernelTls.Handshake;
+using KernelTls.Offload;
+
+namespace KernelTls.UnitTests;
+
+public class PlatformTests
+{
+    [Theory]
+    [InlineData(0x30000000L, "3.0.0")]
+    [InlineData(0x300000F0L, "3.0.15")]
+    [InlineData(0x30500070L, "3.5.7")]
+    [InlineData(0x30600030L, "3.6.3")]
+    [InlineData(0x40100000L, "4.1.0")]
+    [InlineData(0x30A000F0L, "3.10.15")]
+    public void An_OpenSSL_version_number_is_major_minor_patch(long number, string expected) =>
+        Assert.Equal(expected, Platform.DecodeVersion(number).ToString());
+
+    [Fact]
+    public void The_private_members_of_SslStream_are_those_this_library_knows() => Assert.True(SslStreamInternals.IsAvailable);
+
+    [Fact]
+    public void OpenSSL_on_the_socket_works_here() =>
+        Assert.Equal(KtlsFallbackReason.None, Platform.Current.DirectReason);
+
+    [Fact]
+    public void Being_supported_and_having_a_reason_exclude_each_other() =>
+        Assert.Equal(KtlsPlatform.IsSupported, KtlsPlatform.NotSupportedReason == KtlsFallbackReason.None);
+
+    [Fact]
+    public void The_versions_are_known()
+    {
+        Assert.True(KtlsPlatform.OpenSslVersion >= new Version(3, 0), KtlsPlatform.OpenSslVersion.ToString());
+        Assert.StartsWith($"OpenSSL {KtlsPlatform.OpenSslVersion}", KtlsPlatform.OpenSslVersionText, StringComparison.Ordinal);
+        Assert.Equal(File.ReadAllText("/proc/sys/kernel/osrelease").Trim(), KtlsPlatform.KernelRelease);
+    }
+
+    [Theory]
+    [InlineData(KtlsDirections.None)]
+    [InlineData(KtlsDirections.Both)]
+    [InlineData((KtlsDirections)4)]
+    public void A_fallback_reason_is_asked_for_exactly_one_direction(KtlsDirections direction) =>
+        Assert.Equal("direction", Assert.Throws<ArgumentOutOfRangeException>(() => KtlsPlatform.GetFallbackReason(
+            direction, SslProtocols.Tls13, TlsCipherSuite.TLS_AES_128_GCM_SHA256)).ParamName);
+
+    [Fact]
+    public void A_suite_that_no_kernel_has_is_never_foreseen_in_the_kernel()
+    {
+        KtlsFallbackReason reason = KtlsPlatform.GetFallbackReason(
+            KtlsDirections.Send, SslProtocols.Tls12, TlsCipherSuite.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256);
+
+        Assert.Equal(
+            KtlsPlatform.IsSupported ? KtlsFallbackReason.CipherNotOffloadable : KtlsPlatform.NotSupportedReason, reason);
+    }
+
+    [Fact]
+    public void An_unknown_mode_is_refused()
+    {
+        KtlsOptions options = new();
+        Assert.Throws<ArgumentOutOfRangeException>(() => options.Mode = (KtlsMode)17);
+        Assert.Equal(KtlsMode.Environment, options.Mode);
+    }
+}

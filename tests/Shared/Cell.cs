@@ -1,0 +1,30 @@
+namespace KernelTls.Tests;
+
+/// <summary>Where the tests run: on a host, or in a lab cell that promises kernel TLS.</summary>
+internal static class Cell
+{
+    /// <summary>Name of the lab cell, empty on a host.</summary>
+    public static string Name { get; } = Environment.GetEnvironmentVariable("KTLS_CELL") ?? "";
+
+    /// <summary>Kernel TLS is promised here: its absence is a failure, not a reason to skip.</summary>
+    public static bool KtlsExpected { get; } = Environment.GetEnvironmentVariable("KTLS_EXPECTED") == "1";
+
+    public static bool IsLab => Name.Length > 0;
+
+    /// <summary>Skips where the kernel has no TLS; fails where it was promised.</summary>
+    public static void RequireKtls()
+    {
+        if (KtlsPlatform.IsSupported)
+        {
+            return;
+        }
+
+        string why = $"no kernel TLS here: {KtlsPlatform.NotSupportedReason} {KtlsPlatform.NotSupportedDetail}".TrimEnd();
+        if (KtlsExpected)
+        {
+            Assert.Fail($"KTLS_EXPECTED=1, and {why}");
+        }
+
+        Assert.Skip(why);
+    }
+}

@@ -1,0 +1,124 @@
+using System.Diagnostics;
+using System.Text;
+
+namespace KernelTls.Tests;
+
+/// <summary>A program nobody here wrote: its pipes, a limit to every wait, and an end by its own process id.</summary>
+internal sealed class ExternalProgram : IDisposable
+{
+    private readonly Process _process;
+    private readonly string _name;
+    private readonly StringBuilder _errors = new();
+    private readonly List<(string Text, TaskCompletionSource Seen)> _awaited = [];
+    private readonly Task _readingErrors;
+
+    private ExternalProgram(Process process)
+    {
+        _process = process;
+        _name = Path.GetFileName(process.StartInfo.FileName);
+        _readingErrors = ReadErrorsAsync();
+    }
+
+    /// <summary>What the program reads.</summary>
+    public Stream Input => _process.StandardInput.BaseStream;
+
+    /// <summary>What the program writes.</summary>
+    public Stream Output => _process.StandardOutput.BaseStream;
+
+    public string Errors
+    {
+        get
+        {
+            lock (_errors)
+            {
+                return _errors.ToString();
+            }
+        }
+    }
+
+    /// <summary>Starts it; where it is not installed, fails in a lab cell and skips elsewhere.</summary>
+    public static ExternalProgram Start(string program, string? workingDirectory, params string[] arguments)
+    {
+        string? path = (Environment.GetEnvironmentVariable("PATH") ?? "").Split(':')
+            .Select(d => Path.Combine(d, program)).FirstOrDefault(File.Exists);
+        if (path is null)
+        {
+            Assert.False(Cell.IsLab, $"{program} is missing in the cell.");
+            Assert.Skip($"{program} is not installed here.");
+        }
+
+        ProcessStartInfo start = new(path!, arguments)
+        {
+            RedirectStandardInput = true,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+            WorkingDirectory = workingDirectory ?? "",
+        };
+        return new ExternalProgram(Process.Start(start) ?? throw new InvalidOperationException($"{program} did not start."));
+    }
+
+    /// <summary>Waits until the program has written <paramref name="text"/> to its standard error.</summary>
+    public Task ErrorsContain(string text)
+    {
+        lock (_errors)
+        {
+            if (_errors.ToString().Contains(text, StringComparison.Ordinal))
+            {
+                return Task.CompletedTask;
+            }
+
+            TaskCompletionSource seen = new(TaskCreationOptions.RunContinuationsAsynchronously);
+            _awaited.Add((text, seen));
+            return seen.Task.InTime($"'{text}' from {_name}");
+        }
+    }
+
+    /// <summary>Reads the output up to and with <paramref name="text"/>.</summary>
+    public async Task<string> OutputUpToAsync(string text)
+    {
+        StringBuilder read = new();
+        byte[] one = new byte[1];
+        while (!EndsWith(read, text))
+        {
+            int count = await Output.ReadAsync(one).InTime($"'{text}' after: {read}");
+            Assert.True(count == 1, $"The output ended without '{text}': {read}\n{Errors}");
+            read.Append((char)one[0]);
+        }
+
+        return read.ToString();
+    }
+
+    public async Task<int> ExitAsync()
+    {
+        await _process.WaitForExitAsync().InTime($"{_name} to end; it says: {Errors}");
+        await _readingErrors.InTime("the program's last words");
+        return _process.ExitCode;
+    }
+
+    public void Dispose()
+    {
+        if (!_process.HasExited)
+        {
+            _process.Kill();
+        }
+
+        _process.Dispose();
+    }
+
+    private static bool EndsWith(StringBuilder text, string end) =>
+        text.Length >= end.Length && text.ToString(text.Length - end.Length, end.Length) == end;
+
+    private async Task ReadErrorsAsync()
+    {
+        char[] buffer = new char[1024];
+        for (int read; (read = await _process.StandardError.ReadAsync(buffer)) > 0;)
+        {
+            lock (_errors)
+            {
+                _errors.Append(buffer, 0, read);
+                string all = _errors.ToString();
+                _awaited.RemoveAll(a => all.Contains(a.Text, StringComparison.Ordinal) && a.Seen.TrySetResult());
+            }
+        }
+    }
+}

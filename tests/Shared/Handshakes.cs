@@ -1,0 +1,62 @@
+using System.Net.Security;
+using System.Security.Authentication;
+
+namespace KernelTls.Tests;
+
+/// <summary>
+/// The options-based handshakes are not virtual: which one runs depends on the variable's type. These call the stream's own.
+/// </summary>
+internal static class Handshakes
+{
+    public static Task ShakeClientAsync(
+        this SslStream stream, SslClientAuthenticationOptions options, CancellationToken cancellationToken = default) =>
+        stream is KtlsStream own
+            ? own.AuthenticateAsClientAsync(options, cancellationToken)
+            : stream.AuthenticateAsClientAsync(options, cancellationToken);
+
+    public static Task ShakeServerAsync(
+        this SslStream stream, SslServerAuthenticationOptions options, CancellationToken cancellationToken = default) =>
+        stream is KtlsStream own
+            ? own.AuthenticateAsServerAsync(options, cancellationToken)
+            : stream.AuthenticateAsServerAsync(options, cancellationToken);
+
+    public static void ShakeClient(this SslStream stream, SslClientAuthenticationOptions options)
+    {
+        if (stream is KtlsStream own)
+        {
+            own.AuthenticateAsClient(options);
+        }
+        else
+        {
+            stream.AuthenticateAsClient(options);
+        }
+    }
+
+    public static void ShakeServer(this SslStream stream, SslServerAuthenticationOptions options)
+    {
+        if (stream is KtlsStream own)
+        {
+            own.AuthenticateAsServer(options);
+        }
+        else
+        {
+            stream.AuthenticateAsServer(options);
+        }
+    }
+
+    /// <summary>No resumption: what one test negotiated is no other test's business.</summary>
+    public static SslClientAuthenticationOptions ClientOptions(SslProtocols version) => new()
+    {
+        AllowTlsResume = false,
+        TargetHost = "localhost",
+        EnabledSslProtocols = version,
+        CertificateChainPolicy = Certificates.Trust(),
+    };
+
+    public static SslServerAuthenticationOptions ServerOptions(SslProtocols version) => new()
+    {
+        ServerCertificateContext = Certificates.EcdsaContext,
+        EnabledSslProtocols = version,
+        CertificateChainPolicy = Certificates.Trust(),
+    };
+}

@@ -1,0 +1,91 @@
+using System.Net.Security;
+using System.Security.Authentication;
+
+namespace KernelTls.Tests;
+
+/// <summary>
+/// The modes a contract runs in. Kernel is among them where the kernel has TLS or has promised to; elsewhere one test of its
+/// own says that it was left out.
+/// </summary>
+public static class Modes
+{
+    private static readonly SslProtocols[] s_versions = [SslProtocols.Tls12, SslProtocols.Tls13];
+
+    public static bool IncludeKernel { get; } = Cell.KtlsExpected || KtlsPlatform.IsSupported;
+
+    /// <summary>SslStream and every mode of KtlsStream; KERNELTLS_MODES, a list of them, limits a run to what it names.</summary>
+    public static IEnumerable<TlsMode> Every { get; } = Chosen(Environment.GetEnvironmentVariable("KERNELTLS_MODES"));
+
+    /// <summary>The modes in which this library does the work itself.</summary>
+    public static IEnumerable<TlsMode> OnOpenSsl => Every.Where(m => m is TlsMode.DirectOpenSsl or TlsMode.Kernel);
+
+    public static TheoryData<TlsMode, SslProtocols> All => Cross(Every);
+
+    public static TheoryData<TlsMode, SslProtocols> AllOnOpenSsl => Cross(OnOpenSsl);
+
+    public static TheoryData<TlsMode, SslProtocols> AllManaged => Cross(Every.Except(OnOpenSsl));
+
+    private static TlsMode[] Chosen(string? names)
+    {
+        TlsMode[] all = IncludeKernel
+            ? [TlsMode.Stock, TlsMode.Managed, TlsMode.DirectOpenSsl, TlsMode.Kernel]
+            : [TlsMode.Stock, TlsMode.Managed, TlsMode.DirectOpenSsl];
+        return string.IsNullOrEmpty(names) ? all : [.. names.Split(',').Select(Enum.Parse<TlsMode>).Where(all.Contains)];
+    }
+
+    internal static SslStream Create(
+        TlsMode mode,
+        Stream inner,
+        bool leaveInnerStreamOpen = false,
+        RemoteCertificateValidationCallback? validation = null) =>
+        mode == TlsMode.Stock
+            ? new SslStream(inner, leaveInnerStreamOpen, validation)
+            : new KtlsStream(
+                inner, leaveInnerStreamOpen, validation, null, EncryptionPolicy.RequireEncryption, OptionsOf(mode));
+
+    internal static KtlsOptions OptionsOf(TlsMode mode) => mode switch
+    {
+        TlsMode.Managed => new KtlsOptions { Mode = KtlsMode.Disabled },
+        TlsMode.DirectOpenSsl => new KtlsOptions { Mode = KtlsMode.Disabled, DirectOpenSsl = true },
+        TlsMode.Kernel => new KtlsOptions { Mode = KtlsMode.Preferred },
+        _ => throw new ArgumentOutOfRangeException(nameof(mode), mode, "SslStream has no such options."),
+    };
+
+    /// <summary>Asserts that the stream is really in the mode under test.</summary>
+    internal static void AssertIn(TlsMode mode, SslStream stream)
+    {
+        if (mode == TlsMode.Stock)
+        {
+            Assert.IsType<SslStream>(stream);
+            return;
+        }
+
+        KtlsOffload offload = Assert.IsType<KtlsStream>(stream).Offload;
+        KtlsDataPath path = mode switch
+        {
+            TlsMode.Managed => KtlsDataPath.Managed,
+            TlsMode.DirectOpenSsl => KtlsDataPath.OpenSsl,
+            _ => KtlsDataPath.Kernel,
+        };
+        Assert.Equal(path, offload.Send);
+
+        // OpenSSL before 3.2 keeps receiving TLS 1.3 for itself.
+        bool tooOld = mode == TlsMode.Kernel && stream.SslProtocol == SslProtocols.Tls13
+            && KtlsPlatform.OpenSslVersion < new Version(3, 2);
+        Assert.Equal(tooOld ? KtlsDataPath.OpenSsl : path, offload.Receive);
+    }
+
+    private static TheoryData<TlsMode, SslProtocols> Cross(IEnumerable<TlsMode> modes)
+    {
+        TheoryData<TlsMode, SslProtocols> data = [];
+        foreach (TlsMode mode in modes)
+        {
+            foreach (SslProtocols version in s_versions)
+            {
+                data.Add(mode, version);
+            }
+        }
+
+        return data;
+    }
+}

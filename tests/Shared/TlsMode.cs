@@ -1,0 +1,17 @@
+namespace KernelTls.Tests;
+
+/// <summary>Which implementation a contract is tested on.</summary>
+public enum TlsMode
+{
+    /// <summary>SslStream itself.</summary>
+    Stock,
+
+    /// <summary>KtlsStream with <see cref="KtlsMode.Disabled"/>.</summary>
+    Managed,
+
+    /// <summary>KtlsStream with OpenSSL on the socket, without the kernel.</summary>
+    DirectOpenSsl,
+
+    /// <summary>KtlsStream with <see cref="KtlsMode.Preferred"/>, on a kernel that has TLS.</summary>
+    Kernel,
+}

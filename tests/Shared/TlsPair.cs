@@ -1,0 +1,85 @@
+using System.Net.Security;
+using System.Net.Sockets;
+using System.Security.Authentication;
+
+namespace KernelTls.Tests;
+
+/// <summary>Two streams over one loopback connection, after a successful handshake.</summary>
+internal sealed class TlsPair : IAsyncDisposable
+{
+    /// <summary>Enough for a write to wait after <see cref="ShrinkBuffers"/>.</summary>
+    public const int MoreThanFits = 8 << 20;
+
+    private readonly SocketPair _sockets;
+
+    private TlsPair(SocketPair sockets, SslStream client, SslStream server)
+    {
+        _sockets = sockets;
+        Client = client;
+        Server = server;
+    }
+
+    public SslStream Client { get; }
+
+    public SslStream Server { get; }
+
+    public Socket ClientSocket => _sockets.Client;
+
+    public Socket ServerSocket => _sockets.Server;
+
+    /// <summary>Both ends in the same mode.</summary>
+    public static Task<TlsPair> ConnectAsync(
+        TlsMode mode,
+        SslProtocols version,
+        Action<SslClientAuthenticationOptions>? client = null,
+        Action<SslServerAuthenticationOptions>? server = null,
+        bool leaveInnerStreamOpen = false) =>
+        ConnectAsync(mode, mode, version, client, server, leaveInnerStreamOpen);
+
+    public static async Task<TlsPair> ConnectAsync(
+        TlsMode clientMode,
+        TlsMode serverMode,
+        SslProtocols version,
+        Action<SslClientAuthenticationOptions>? client = null,
+        Action<SslServerAuthenticationOptions>? server = null,
+        bool leaveInnerStreamOpen = false)
+    {
+        TlsPair pair = await CreateAsync(clientMode, serverMode, leaveInnerStreamOpen);
+        SslClientAuthenticationOptions clientOptions = Handshakes.ClientOptions(version);
+        SslServerAuthenticationOptions serverOptions = Handshakes.ServerOptions(version);
+        client?.Invoke(clientOptions);
+        server?.Invoke(serverOptions);
+        await Task.WhenAll(pair.Client.ShakeClientAsync(clientOptions), pair.Server.ShakeServerAsync(serverOptions))
+            .InTime($"a handshake, {clientMode} with {serverMode}");
+        Modes.AssertIn(clientMode, pair.Client);
+        Modes.AssertIn(serverMode, pair.Server);
+        return pair;
+    }
+
+    /// <summary>Connected, not yet authenticated.</summary>
+    public static async Task<TlsPair> CreateAsync(TlsMode clientMode, TlsMode serverMode, bool leaveInnerStreamOpen = false)
+    {
+        SocketPair sockets = await SocketPair.ConnectAsync();
+        return new TlsPair(
+            sockets,
+            Modes.Create(clientMode, new NetworkStream(sockets.Client, ownsSocket: true), leaveInnerStreamOpen),
+            Modes.Create(serverMode, new NetworkStream(sockets.Server, ownsSocket: true), leaveInnerStreamOpen));
+    }
+
+    /// <summary>Shrinks the sockets' buffers, so that a write of <see cref="MoreThanFits"/> bytes has to wait for the reader.</summary>
+    public void ShrinkBuffers()
+    {
+        foreach (Socket socket in new[] { ClientSocket, ServerSocket })
+        {
+            socket.SendBufferSize = 128 * 1024;
+            socket.ReceiveBufferSize = 128 * 1024;
+        }
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        await Client.DisposeAsync();
+        await Server.DisposeAsync();
+        _sockets.Dispose();
+    }
+}

@@ -1,0 +1,41 @@
+using System.Globalization;
+
+namespace KernelTls.Tests;
+
+/// <summary>The kernel's own counters, /proc/net/tls_stat. A counter this kernel does not have reads 0.</summary>
+internal readonly record struct TlsStatistics(
+    long SendSoftware,
+    long ReceiveSoftware,
+    long CurrentSendSoftware,
+    long CurrentReceiveSoftware,
+    long DecryptError,
+    long ReceiveRekeyOk,
+    long SendRekeyOk)
+{
+    public static TlsStatistics Read()
+    {
+        Dictionary<string, long> values = File.ReadLines("/proc/net/tls_stat")
+            .Select(l => l.Split((char[]?)null, StringSplitOptions.RemoveEmptyEntries))
+            .Where(c => c.Length == 2)
+            .ToDictionary(c => c[0], c => long.Parse(c[1], CultureInfo.InvariantCulture));
+        return new TlsStatistics(
+            values.GetValueOrDefault("TlsTxSw"),
+            values.GetValueOrDefault("TlsRxSw"),
+            values.GetValueOrDefault("TlsCurrTxSw"),
+            values.GetValueOrDefault("TlsCurrRxSw"),
+            values.GetValueOrDefault("TlsDecryptError"),
+            values.GetValueOrDefault("TlsRxRekeyOk"),
+            values.GetValueOrDefault("TlsTxRekeyOk"));
+    }
+
+    /// <summary>A closed socket leaves the kernel when its last segment is acknowledged: counters follow a little later.</summary>
+    public static async Task UntilAsync(Func<TlsStatistics, bool> condition, string what)
+    {
+        using PeriodicTimer timer = new(TimeSpan.FromMilliseconds(20));
+        for (long deadline = Environment.TickCount64 + (long)Limits.Wait.TotalMilliseconds; !condition(Read());)
+        {
+            Assert.True(Environment.TickCount64 < deadline, $"Waited {Limits.Wait.TotalSeconds} s for {what}: {Read()}");
+            await timer.WaitForNextTickAsync();
+        }
+    }
+}
