@@ -295,7 +295,7 @@ public partial class KtlsStream
                 : offload.ReceiveFallbackReason);
         }
 
-        session.Strengths = SslStreamInternals.Publish(
+        session.Strengths = RuntimeInternals.Publish(
             this, session.Protocol, session.CipherSuite, session.ApplicationProtocol, session.TargetHost);
         _session = session;
         if (_disposed)

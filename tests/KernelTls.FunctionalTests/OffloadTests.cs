@@ -199,6 +199,28 @@ public class OffloadTests : KernelTest
         }
     }
 
+    /// <summary>The kernel announces a control record by failing a receive, which .NET takes for the end of the connection.</summary>
+    [Theory]
+    [MemberData(nameof(Versions))]
+    public async Task Control_records_leave_the_sockets_connected(SslProtocols version)
+    {
+        await using TlsPair pair = await ConnectAsync(version);
+        Assert.True(pair.ClientSocket.Connected, "after the client's handshake");
+        Assert.True(pair.ServerSocket.Connected, "after the server's handshake");
+
+        // TLS 1.3: the tickets come before the first byte.
+        await pair.Server.WriteAsync(new byte[3]).InTime();
+        Assert.Equal(1, await pair.Client.ReadAsync(new byte[1]).InTime());
+        Assert.True(pair.ClientSocket.Connected, "after an asynchronous read");
+        using CancellationTokenSource cancellation = new();
+        Assert.Equal(1, await pair.Client.ReadAsync(new byte[1], cancellation.Token).InTime());
+        Assert.Equal(1, pair.Client.Read(new byte[1]));
+
+        await pair.Client.ShutdownAsync().InTime();
+        Assert.Equal(0, pair.Server.Read(new byte[1]));
+        Assert.True(pair.ServerSocket.Connected, "after close_notify");
+    }
+
     [Fact]
     public async Task A_socket_that_has_keys_already_is_left_to_SslStream()
     {

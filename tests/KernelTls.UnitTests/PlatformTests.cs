@@ -1,6 +1,6 @@
 using System.Net.Security;
 using System.Security.Authentication;
-using KernelTls.Handshake;
+using KernelTls.Interop;
 using KernelTls.Offload;
 
 namespace KernelTls.UnitTests;
@@ -18,7 +18,7 @@ public class PlatformTests
         Assert.Equal(expected, Platform.DecodeVersion(number).ToString());
 
     [Fact]
-    public void The_private_members_of_SslStream_are_those_this_library_knows() => Assert.True(SslStreamInternals.IsAvailable);
+    public void The_private_members_of_SslStream_are_those_this_library_knows() => Assert.True(RuntimeInternals.IsAvailable);
 
     [Fact]
     public void OpenSSL_on_the_socket_works_here() =>

@@ -32,7 +32,7 @@ internal static class ClientHandshakeOptions
 
         if (options.ClientCertificateContext is { } certificate)
         {
-            if (SslStreamInternals.HasTrust(certificate))
+            if (RuntimeInternals.HasTrust(certificate))
             {
                 return KtlsFallbackReason.CertificateTrust;
             }

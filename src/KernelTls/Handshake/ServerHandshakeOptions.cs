@@ -83,7 +83,7 @@ internal static class ServerHandshakeOptions
             return KtlsFallbackReason.RsaPaddingRestricted;
         }
 
-        if (options.ServerCertificateContext is { } context && SslStreamInternals.HasTrust(context))
+        if (options.ServerCertificateContext is { } context && RuntimeInternals.HasTrust(context))
         {
             return KtlsFallbackReason.CertificateTrust;
         }

@@ -1,4 +1,5 @@
 using System.Net.Sockets;
+using KernelTls.Interop;
 
 namespace KernelTls.IO;
 
@@ -20,7 +21,7 @@ internal sealed class SocketReceiver(Socket socket)
         }
         catch (SocketException e)
         {
-            return new SocketOutcome(0, e.SocketErrorCode);
+            return OutcomeOf(0, e.SocketErrorCode);
         }
     }
 
@@ -28,7 +29,22 @@ internal sealed class SocketReceiver(Socket socket)
     public SocketOutcome Receive(Span<byte> buffer)
     {
         int bytes = Socket.Receive(buffer, SocketFlags.None, out SocketError error);
-        return new SocketOutcome(bytes, error);
+        return OutcomeOf(bytes, error);
+    }
+
+    /// <summary>
+    /// What one receive on this socket came to. .NET takes any error for the end of the connection; after one that only asks
+    /// for OpenSSL, the socket goes on being connected for those who look (its own SendFile does).
+    /// </summary>
+    public SocketOutcome OutcomeOf(int bytes, SocketError error)
+    {
+        SocketOutcome outcome = new(bytes, error);
+        if (outcome.IsForOpenSsl)
+        {
+            RuntimeInternals.SetToConnected(Socket);
+        }
+
+        return outcome;
     }
 
     /// <summary>Blocks until the socket is readable, for at most its ReceiveTimeout (<see cref="SocketError.TimedOut"/>).</summary>

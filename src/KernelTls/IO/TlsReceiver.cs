@@ -346,7 +346,7 @@ internal sealed class TlsReceiver : IDisposable
             _source.SetResult(taken);
         }
 
-        private SocketOutcome Outcome => new(BytesTransferred, SocketError);
+        private SocketOutcome Outcome => _receiver._socket.OutcomeOf(BytesTransferred, SocketError);
 
         /// <summary>The caller's memory is not referenced any longer than its read.</summary>
         private void Forget()

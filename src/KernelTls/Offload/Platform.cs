@@ -81,7 +81,7 @@ internal sealed class Platform
         }
 
         KtlsFallbackReason direct = info.OpenSslVersion != managedVersion ? KtlsFallbackReason.OpenSslMismatch
-            : !SslStreamInternals.IsAvailable ? KtlsFallbackReason.RuntimeNotKnown
+            : !RuntimeInternals.IsAvailable ? KtlsFallbackReason.RuntimeNotKnown
             : KtlsFallbackReason.None;
         return DetectKernel(info, direct);
     }

@@ -1,21 +1,24 @@
 using System.Diagnostics.CodeAnalysis;
 using System.Net.Security;
+using System.Net.Sockets;
 using System.Reflection;
 using System.Security.Authentication;
 
-namespace KernelTls.Handshake;
+namespace KernelTls.Interop;
 
 /// <summary>
 /// The only file that knows private members of the runtime. They are looked up once; <see cref="IsAvailable"/> is false where
 /// one is missing, and then no connection leaves the base class.
 /// </summary>
 /// <remarks>
-/// They serve two ends: to publish what was negotiated through the members of <see cref="SslStream"/> that a subclass cannot
+/// They serve three ends: to publish what was negotiated through the members of <see cref="SslStream"/> that a subclass cannot
 /// override (<see cref="SslStream.NegotiatedApplicationProtocol"/>, without which HttpClient offers no HTTP/2, and
-/// <see cref="SslStream.TargetHostName"/>), and to see whether a certificate context carries a trust list.
+/// <see cref="SslStream.TargetHostName"/>), to see whether a certificate context carries a trust list, and to keep
+/// <see cref="Socket.Connected"/> true where the kernel's way of announcing a control record makes a socket believe it lost
+/// its connection.
 /// </remarks>
 [UnconditionalSuppressMessage("Trimming", "IL2080", Justification = "ILLink.Descriptors.xml keeps these members; where one is missing all the same, IsAvailable says so.")]
-internal static class SslStreamInternals
+internal static class RuntimeInternals
 {
     private const BindingFlags Instance = BindingFlags.Instance | BindingFlags.Public | BindingFlags.NonPublic;
 
@@ -36,6 +39,9 @@ internal static class SslStreamInternals
         s_infoType?.GetMethod("MapCipherSuite", Instance, [typeof(TlsCipherSuite)]);
 
     private static readonly FieldInfo? s_trust = typeof(SslStreamCertificateContext).GetField("Trust", Instance);
+    private static readonly Action<Socket>? s_setToConnected = typeof(Socket)
+        .GetMethod("SetToConnected", Instance, Type.EmptyTypes)?.CreateDelegate<Action<Socket>>();
+
     private static readonly PropertyInfo? s_targetHost = s_optionsType?.GetProperty("TargetHost", Instance);
 
     /// <summary>Every member needed is there, with the expected type.</summary>
@@ -46,7 +52,11 @@ internal static class SslStreamInternals
         Is(s_cipher, typeof(int)) && Is(s_cipherBits, typeof(int)) && Is(s_hash, typeof(int)) &&
         Is(s_hashBits, typeof(int)) && Is(s_exchange, typeof(int)) && Is(s_exchangeBits, typeof(int)) &&
         s_mapCipherSuite is not null && Is(s_targetHost, typeof(string)) &&
+        s_setToConnected is not null &&
         s_trust is not null && s_trust.FieldType == typeof(SslCertificateTrust);
+
+    /// <summary>A receive failed, and the connection lives: Socket.Connected says so again.</summary>
+    public static void SetToConnected(Socket socket) => s_setToConnected!(socket);
 
     /// <summary>The context was made with a trust list, which decides whom to trust and may be announced to clients.</summary>
     public static bool HasTrust(SslStreamCertificateContext context) => s_trust!.GetValue(context) is not null;
