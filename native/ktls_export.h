@@ -81,7 +81,7 @@ typedef struct KtlsResult
     int32_t reason;          /* ERR_GET_REASON(openSslError): SSL_R_*; 1000 + alert number for a peer's alert */
     int32_t pending;         /* 1: OpenSSL holds bytes received but not handed out (SSL_has_pending) */
     int32_t keyUpdate;       /* 1: a KeyUpdate of ours is due and not yet sent (RFC 8446, 4.6.3) */
-    int32_t wroteFatalAlert; /* reserved, 0 */
+    int32_t newSession;      /* 1: KtlsNative_TakeSession has a session to hand out; set by Read alone */
 } KtlsResult;
 
 /* ---------------------------------------------------------------- contexts */

@@ -84,6 +84,7 @@ int32_t KtlsNative_Read(
     {
         result->bytes = returned;
     }
+    result->newSession = connection->session != NULL;
     Settle(api, connection, result);
     return 0;
 }
