@@ -86,32 +86,14 @@ public enum KtlsFallbackReason
 
     // The authentication options.
 
-    /// <summary>A <see cref="System.Net.Security.ServerOptionsSelectionCallback"/> chooses the options during the handshake.</summary>
-    ServerOptionsSelection = 60,
-
-    /// <summary>A <see cref="System.Net.Security.ServerCertificateSelectionCallback"/> chooses the certificate during the handshake.</summary>
-    ServerCertificateSelection = 61,
-
-    /// <summary>
-    /// Client certificates are given as a collection or chosen by a callback. A
-    /// <see cref="System.Net.Security.SslClientAuthenticationOptions.ClientCertificateContext"/> is offloaded.
-    /// </summary>
-    ClientCertificateSelection = 62,
-
-    /// <summary>The certificate context carries a <see cref="System.Net.Security.SslCertificateTrust"/>.</summary>
-    CertificateTrust = 63,
-
-    /// <summary>The certificate has no private key that OpenSSL holds (RSA or ECDSA), or no certificate was given.</summary>
+    /// <summary>No server certificate was given, or one whose private key is not found.</summary>
     PrivateKeyNotUsable = 64,
 
     /// <summary>The options allow only protocol versions below TLS 1.2, or enable one of those beside it.</summary>
     ProtocolNotOffloadable = 65,
 
-    /// <summary>The <see cref="System.Net.Security.CipherSuitesPolicy"/> names a suite that the kernel path does not know.</summary>
+    /// <summary>The <see cref="System.Net.Security.CipherSuitesPolicy"/> leaves no suite for any of the enabled versions.</summary>
     CipherSuitesPolicy = 66,
-
-    /// <summary>RSA-PSS or PKCS#1 padding is ruled out by the options.</summary>
-    RsaPaddingRestricted = 67,
 
     /// <summary>A server that allows renegotiation: kernel TLS has none.</summary>
     Renegotiation = 68,

@@ -14,9 +14,6 @@ namespace KernelTls;
 // The options-based handshakes: who shakes hands is decided here, once, before the first byte.
 public partial class KtlsStream
 {
-    private const string BothCallbacks =
-        "A RemoteCertificateValidationCallback was given both to the constructor and in the options: give one of them.";
-
     private int _handshakeStarted;
     private ExceptionDispatchInfo? _handshakeFailure;
 
@@ -27,9 +24,9 @@ public partial class KtlsStream
     /// <exception cref="IOException">The transport failed or ended.</exception>
     public new void AuthenticateAsClient(SslClientAuthenticationOptions sslClientAuthenticationOptions)
     {
-        if (TryPrepare(sslClientAuthenticationOptions, out TlsHandshake? handshake, out bool kernel))
+        if (TryPrepare(sslClientAuthenticationOptions, out TlsHandshake? handshake))
         {
-            Run(handshake, kernel);
+            Run(handshake);
         }
         else
         {
@@ -49,8 +46,8 @@ public partial class KtlsStream
 
         async Task ShakeHandsAsync()
         {
-            Task handshake = TryPrepare(sslClientAuthenticationOptions, out TlsHandshake? own, out bool kernel)
-                ? RunAsync(own, kernel, cancellationToken)
+            Task handshake = TryPrepare(sslClientAuthenticationOptions, out TlsHandshake? own)
+                ? RunAsync(own, cancellationToken)
                 : base.AuthenticateAsClientAsync(sslClientAuthenticationOptions, cancellationToken);
             await handshake.ConfigureAwait(false);
         }
@@ -61,9 +58,9 @@ public partial class KtlsStream
     /// <inheritdoc cref="AuthenticateAsClient(SslClientAuthenticationOptions)" path="/exception"/>
     public new void AuthenticateAsServer(SslServerAuthenticationOptions sslServerAuthenticationOptions)
     {
-        if (TryPrepare(sslServerAuthenticationOptions, out TlsHandshake? handshake, out bool kernel))
+        if (TryPrepare(sslServerAuthenticationOptions, out TlsHandshake? handshake))
         {
-            Run(handshake, kernel);
+            Run(handshake);
         }
         else
         {
@@ -83,16 +80,16 @@ public partial class KtlsStream
 
         async Task ShakeHandsAsync()
         {
-            Task handshake = TryPrepare(sslServerAuthenticationOptions, out TlsHandshake? own, out bool kernel)
-                ? RunAsync(own, kernel, cancellationToken)
+            Task handshake = TryPrepare(sslServerAuthenticationOptions, out TlsHandshake? own)
+                ? RunAsync(own, cancellationToken)
                 : base.AuthenticateAsServerAsync(sslServerAuthenticationOptions, cancellationToken);
             await handshake.ConfigureAwait(false);
         }
     }
 
     /// <summary>
-    /// Shakes hands as a server whose options are chosen when the ClientHello is known. Stays with the base class
-    /// (<see cref="KtlsFallbackReason.ServerOptionsSelection"/>).
+    /// Shakes hands as a server whose options are chosen when the ClientHello is known. Options that only the base class can
+    /// honour are then refused: it cannot take over any more (<see cref="KtlsNotAvailableException"/>).
     /// </summary>
     /// <param name="optionsCallback">Chooses the options.</param>
     /// <param name="state">Passed to the callback.</param>
@@ -101,72 +98,66 @@ public partial class KtlsStream
     public new Task AuthenticateAsServerAsync(
         ServerOptionsSelectionCallback optionsCallback, object? state, CancellationToken cancellationToken = default)
     {
-        ThrowIfHandshakeStarted();
-        (Engine engine, KtlsFallbackReason reason) = ChooseEngine();
-        FallBack(isServer: true, engine == Engine.Managed ? reason : KtlsFallbackReason.ServerOptionsSelection);
-        return base.AuthenticateAsServerAsync(optionsCallback, state, cancellationToken);
+        return optionsCallback is null
+            ? base.AuthenticateAsServerAsync(optionsCallback!, state, cancellationToken)
+            : ShakeHandsAsync();
+
+        async Task ShakeHandsAsync()
+        {
+            Task handshake = TryPrepare(optionsCallback, state, out TlsHandshake? own)
+                ? RunAsync(own, cancellationToken)
+                : base.AuthenticateAsServerAsync(optionsCallback, state, cancellationToken);
+            await handshake.ConfigureAwait(false);
+        }
     }
 
-    private bool TryPrepare(
-        SslClientAuthenticationOptions options, [NotNullWhen(true)] out TlsHandshake? handshake, out bool kernel)
+    private bool TryPrepare(SslClientAuthenticationOptions options, [NotNullWhen(true)] out TlsHandshake? handshake)
     {
         ArgumentNullException.ThrowIfNull(options);
         return TryPrepare(
             isServer: false,
-            (bool enableKtls, out HandshakeSettings? settings) =>
-            {
-                settings = null;
-                if (_selectionCallback is not null)
-                {
-                    return KtlsFallbackReason.ClientCertificateSelection;
-                }
-
-                ThrowIfBoth(options.RemoteCertificateValidationCallback);
-                return ClientHandshakeOptions.TryCreate(options, _validationCallback, enableKtls, out settings);
-            },
-            out handshake,
-            out kernel);
+            (KtlsFallbackReason whyNotKernel, out HandshakeSettings? settings) =>
+                ClientHandshakeOptions.TryCreate(options, _callbacks, whyNotKernel, out settings),
+            out handshake);
     }
 
-    private bool TryPrepare(
-        SslServerAuthenticationOptions options, [NotNullWhen(true)] out TlsHandshake? handshake, out bool kernel)
+    private bool TryPrepare(SslServerAuthenticationOptions options, [NotNullWhen(true)] out TlsHandshake? handshake)
     {
         ArgumentNullException.ThrowIfNull(options);
         return TryPrepare(
             isServer: true,
-            (bool enableKtls, out HandshakeSettings? settings) =>
-            {
-                settings = null;
-                if (_selectionCallback is not null)
-                {
-                    return KtlsFallbackReason.ServerCertificateSelection;
-                }
-
-                ThrowIfBoth(options.RemoteCertificateValidationCallback);
-                return ServerHandshakeOptions.TryCreate(options, _validationCallback, enableKtls, out settings);
-            },
-            out handshake,
-            out kernel);
+            (KtlsFallbackReason whyNotKernel, out HandshakeSettings? settings) =>
+                ServerHandshakeOptions.TryCreate(options, _callbacks, whyNotKernel, out settings),
+            out handshake);
     }
 
-    private delegate KtlsFallbackReason SettingsFactory(bool enableKtls, out HandshakeSettings? settings);
+    private bool TryPrepare(
+        ServerOptionsSelectionCallback callback, object? state, [NotNullWhen(true)] out TlsHandshake? handshake) =>
+        TryPrepare(
+            isServer: true,
+            (KtlsFallbackReason whyNotKernel, out HandshakeSettings? settings) =>
+            {
+                settings = ServerHandshakeOptions.Selecting(callback, state, _callbacks, whyNotKernel);
+                return KtlsFallbackReason.None;
+            },
+            out handshake);
+
+    private delegate KtlsFallbackReason SettingsFactory(KtlsFallbackReason whyNotKernel, out HandshakeSettings? settings);
 
     /// <summary>False: the base class shakes hands, and the reason is kept.</summary>
-    private bool TryPrepare(
-        bool isServer, SettingsFactory create, [NotNullWhen(true)] out TlsHandshake? handshake, out bool kernel)
+    private bool TryPrepare(bool isServer, SettingsFactory create, [NotNullWhen(true)] out TlsHandshake? handshake)
     {
         handshake = null;
         ThrowIfHandshakeStarted();
 
         (Engine engine, KtlsFallbackReason reason) = ChooseEngine();
-        kernel = engine == Engine.Kernel;
         if (reason == KtlsFallbackReason.None)
         {
             reason = SocketEligibility.TryGetSocket(InnerStream, out Socket? socket);
             HandshakeSettings? settings = null;
             if (reason == KtlsFallbackReason.None)
             {
-                reason = create(kernel, out settings);
+                reason = create(engine == Engine.Kernel ? KtlsFallbackReason.None : KtlsFallbackReason.DirectOpenSsl, out settings);
             }
 
             if (reason == KtlsFallbackReason.None &&
@@ -245,21 +236,13 @@ public partial class KtlsStream
     private static InvalidOperationException AlreadyAuthenticated() =>
         new("This stream has already been authenticated, or is being authenticated.");
 
-    private void ThrowIfBoth(RemoteCertificateValidationCallback? callback)
-    {
-        if (callback is not null && _validationCallback is not null && callback != _validationCallback)
-        {
-            throw new InvalidOperationException(BothCallbacks);
-        }
-    }
-
-    private async Task RunAsync(TlsHandshake handshake, bool kernel, CancellationToken cancellationToken)
+    private async Task RunAsync(TlsHandshake handshake, CancellationToken cancellationToken)
     {
         using (handshake)
         {
             try
             {
-                Adopt(await handshake.RunAsync(kernel, cancellationToken).ConfigureAwait(false));
+                Adopt(await handshake.RunAsync(cancellationToken).ConfigureAwait(false));
             }
             catch (Exception e)
             {
@@ -268,13 +251,13 @@ public partial class KtlsStream
         }
     }
 
-    private void Run(TlsHandshake handshake, bool kernel)
+    private void Run(TlsHandshake handshake)
     {
         using (handshake)
         {
             try
             {
-                Adopt(handshake.Run(kernel));
+                Adopt(handshake.Run());
             }
             catch (Exception e)
             {
@@ -296,7 +279,8 @@ public partial class KtlsStream
         }
 
         session.Strengths = RuntimeInternals.Publish(
-            this, session.Protocol, session.CipherSuite, session.ApplicationProtocol, session.TargetHost);
+            this, session.Protocol, session.CipherSuite, session.ApplicationProtocol);
+        RuntimeInternals.PublishTargetHost(this, session.TargetHost);
         _session = session;
         if (_disposed)
         {

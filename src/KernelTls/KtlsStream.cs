@@ -1,5 +1,6 @@
 using System.Diagnostics.CodeAnalysis;
 using System.Net.Security;
+using KernelTls.Handshake;
 using KernelTls.IO;
 using KernelTls.Offload;
 
@@ -30,8 +31,7 @@ namespace KernelTls;
 public partial class KtlsStream : SslStream
 {
     private readonly KtlsOptions _options;
-    private readonly RemoteCertificateValidationCallback? _validationCallback;
-    private readonly LocalCertificateSelectionCallback? _selectionCallback;
+    private readonly StreamCallbacks _callbacks;
     private readonly EncryptionPolicy _encryptionPolicy;
     private TlsSession? _session;
     private KtlsFallbackReason _managedReason = KtlsFallbackReason.BaseHandshake;
@@ -108,7 +108,7 @@ public partial class KtlsStream : SslStream
     /// </param>
     /// <param name="leaveInnerStreamOpen">Disposing this stream leaves <paramref name="innerStream"/> open.</param>
     /// <param name="userCertificateValidationCallback">Judges the peer's certificate; <see langword="null"/>: any policy error refuses it.</param>
-    /// <param name="userCertificateSelectionCallback">Chooses the own certificate; such handshakes stay with the base class.</param>
+    /// <param name="userCertificateSelectionCallback">Chooses the own certificate.</param>
     /// <param name="encryptionPolicy">Only <see cref="EncryptionPolicy.RequireEncryption"/> is offloaded.</param>
     /// <param name="options">How kernel TLS is used; <see langword="null"/>: as the environment says.</param>
     /// <exception cref="ArgumentNullException"><paramref name="innerStream"/> is <see langword="null"/>.</exception>
@@ -128,8 +128,7 @@ public partial class KtlsStream : SslStream
             encryptionPolicy)
     {
         _options = options ?? new KtlsOptions();
-        _validationCallback = userCertificateValidationCallback;
-        _selectionCallback = userCertificateSelectionCallback;
+        _callbacks = new StreamCallbacks(this, userCertificateValidationCallback, userCertificateSelectionCallback);
         _encryptionPolicy = encryptionPolicy;
     }
 

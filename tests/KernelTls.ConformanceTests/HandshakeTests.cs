@@ -324,9 +324,7 @@ public class HandshakeTests
     }
 
     [Theory]
-    [InlineData("callback")]
     [InlineData("renegotiation")]
-    [InlineData("collection")]
     [InlineData("inner")]
     public async Task What_is_not_offloaded_works_as_SslStream_does_and_says_why(string what)
     {
@@ -338,18 +336,9 @@ public class HandshakeTests
         KtlsFallbackReason server = KtlsFallbackReason.DirectOpenSsl;
         switch (what)
         {
-            case "callback":
-                server = KtlsFallbackReason.ServerCertificateSelection;
-                serverOptions.ServerCertificateContext = null;
-                serverOptions.ServerCertificateSelectionCallback = (_, _) => Certificates.Ecdsa;
-                break;
             case "renegotiation":
                 server = KtlsFallbackReason.Renegotiation;
                 serverOptions.AllowRenegotiation = true;
-                break;
-            case "collection":
-                client = KtlsFallbackReason.ClientCertificateSelection;
-                clientOptions.ClientCertificates = [Certificates.Client];
                 break;
             case "inner":
                 client = KtlsFallbackReason.NotASocket;
@@ -372,7 +361,7 @@ public class HandshakeTests
     }
 
     [Fact]
-    public async Task Options_chosen_during_the_handshake_stay_with_the_base_class()
+    public async Task Options_chosen_during_the_handshake_are_offloaded()
     {
         await using TlsPair pair = await TlsPair.CreateAsync(TlsMode.Stock, TlsMode.DirectOpenSsl);
         KtlsStream server = (KtlsStream)pair.Server;
@@ -390,7 +379,7 @@ public class HandshakeTests
                 null)).InTime();
 
         Assert.Same(server, seen);
-        Assert.Equal(KtlsFallbackReason.ServerOptionsSelection, server.Offload.SendFallbackReason);
+        Modes.AssertIn(TlsMode.DirectOpenSsl, server);
     }
 
     [Theory]

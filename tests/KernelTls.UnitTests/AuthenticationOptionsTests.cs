@@ -23,15 +23,15 @@ public class AuthenticationOptionsTests
         Assert.Equal("localhost", settings.ServerName);
         Assert.True(settings.PeerCertificateRequired);
         Assert.Equal(
-            ContextFlags.VerifyPeer | ContextFlags.NoTickets | ContextFlags.ReleaseBuffers | ContextFlags.EnableKtls,
+            ContextFlags.VerifyPeer | ContextFlags.ClientSessions | ContextFlags.ReleaseBuffers | ContextFlags.EnableKtls,
             settings.Context.Flags);
     }
 
     [Fact]
     public void Without_the_kernel_OpenSSL_is_not_asked_for_it()
     {
-        ClientHandshakeOptions.TryCreate(new SslClientAuthenticationOptions(), null, enableKtls: false, out HandshakeSettings? client);
-        ServerHandshakeOptions.TryCreate(ServerOptions(), null, enableKtls: false, out HandshakeSettings? server);
+        ClientHandshakeOptions.TryCreate(new SslClientAuthenticationOptions(), default, KtlsFallbackReason.DirectOpenSsl, out HandshakeSettings? client);
+        ServerHandshakeOptions.TryCreate(ServerOptions(), default, KtlsFallbackReason.DirectOpenSsl, out HandshakeSettings? server);
 
         Assert.False(client!.Context.Flags.HasFlag(ContextFlags.EnableKtls));
         Assert.False(server!.Context.Flags.HasFlag(ContextFlags.EnableKtls));
@@ -39,14 +39,9 @@ public class AuthenticationOptionsTests
 
     public static TheoryData<string, KtlsFallbackReason> ClientReasons => new()
     {
-        { nameof(SslClientAuthenticationOptions.ClientCertificates), KtlsFallbackReason.ClientCertificateSelection },
-        { nameof(SslClientAuthenticationOptions.LocalCertificateSelectionCallback), KtlsFallbackReason.ClientCertificateSelection },
-        { nameof(SslClientAuthenticationOptions.AllowRsaPssPadding), KtlsFallbackReason.RsaPaddingRestricted },
-        { nameof(SslClientAuthenticationOptions.AllowRsaPkcs1Padding), KtlsFallbackReason.RsaPaddingRestricted },
         { nameof(SslClientAuthenticationOptions.EncryptionPolicy), KtlsFallbackReason.EncryptionPolicy },
         { nameof(SslClientAuthenticationOptions.EnabledSslProtocols), KtlsFallbackReason.ProtocolNotOffloadable },
         { nameof(SslClientAuthenticationOptions.CipherSuitesPolicy), KtlsFallbackReason.CipherSuitesPolicy },
-        { "trust", KtlsFallbackReason.CertificateTrust },
     };
 
     [Theory]
@@ -56,33 +51,27 @@ public class AuthenticationOptionsTests
         SslClientAuthenticationOptions options = new();
         switch (option)
         {
-            case nameof(options.ClientCertificates): options.ClientCertificates = [Certificates.Client]; break;
-            case nameof(options.LocalCertificateSelectionCallback): options.LocalCertificateSelectionCallback = (_, _, _, _, _) => null!; break;
-            case nameof(options.AllowRsaPssPadding): options.AllowRsaPssPadding = false; break;
-            case nameof(options.AllowRsaPkcs1Padding): options.AllowRsaPkcs1Padding = false; break;
             case nameof(options.EncryptionPolicy): options.EncryptionPolicy = EncryptionPolicy.AllowNoEncryption; break;
             case nameof(options.EnabledSslProtocols): options.EnabledSslProtocols = SslProtocols.Tls11; break;
-            case nameof(options.CipherSuitesPolicy): options.CipherSuitesPolicy = new([TlsCipherSuite.TLS_RSA_WITH_NULL_SHA]); break;
-            case "trust": options.ClientCertificateContext = WithTrust(); break;
+            case nameof(options.CipherSuitesPolicy): 
+                options.EnabledSslProtocols = SslProtocols.Tls12;
+                options.CipherSuitesPolicy = new([TlsCipherSuite.TLS_AES_128_GCM_SHA256]);
+                break;
             default: Assert.Fail($"no such option: {option}"); break;
         }
 
-        Assert.Equal(expected, ClientHandshakeOptions.TryCreate(options, null, true, out HandshakeSettings? settings));
+        Assert.Equal(expected, ClientHandshakeOptions.TryCreate(options, default, KtlsFallbackReason.None, out HandshakeSettings? settings));
         Assert.Null(settings);
     }
 
     public static TheoryData<string, KtlsFallbackReason> ServerReasons => new()
     {
-        { nameof(SslServerAuthenticationOptions.ServerCertificateSelectionCallback), KtlsFallbackReason.ServerCertificateSelection },
         { nameof(SslServerAuthenticationOptions.AllowRenegotiation), KtlsFallbackReason.Renegotiation },
-        { nameof(SslServerAuthenticationOptions.AllowRsaPssPadding), KtlsFallbackReason.RsaPaddingRestricted },
-        { nameof(SslServerAuthenticationOptions.AllowRsaPkcs1Padding), KtlsFallbackReason.RsaPaddingRestricted },
         { nameof(SslServerAuthenticationOptions.EncryptionPolicy), KtlsFallbackReason.EncryptionPolicy },
         { nameof(SslServerAuthenticationOptions.EnabledSslProtocols), KtlsFallbackReason.ProtocolNotOffloadable },
         { nameof(SslServerAuthenticationOptions.CipherSuitesPolicy), KtlsFallbackReason.CipherSuitesPolicy },
         { "none", KtlsFallbackReason.PrivateKeyNotUsable },
         { "no key", KtlsFallbackReason.PrivateKeyNotUsable },
-        { "trust", KtlsFallbackReason.CertificateTrust },
     };
 
     [Theory]
@@ -92,34 +81,113 @@ public class AuthenticationOptionsTests
         SslServerAuthenticationOptions options = ServerOptions();
         switch (option)
         {
-            case nameof(options.ServerCertificateSelectionCallback): options.ServerCertificateSelectionCallback = (_, _) => Certificates.Ecdsa; break;
             case nameof(options.AllowRenegotiation): options.AllowRenegotiation = true; break;
-            case nameof(options.AllowRsaPssPadding): options.AllowRsaPssPadding = false; break;
-            case nameof(options.AllowRsaPkcs1Padding): options.AllowRsaPkcs1Padding = false; break;
             case nameof(options.EncryptionPolicy): options.EncryptionPolicy = EncryptionPolicy.NoEncryption; break;
             case nameof(options.EnabledSslProtocols): options.EnabledSslProtocols = SslProtocols.Tls11 | SslProtocols.Tls12; break;
-            case nameof(options.CipherSuitesPolicy): options.CipherSuitesPolicy = new([TlsCipherSuite.TLS_RSA_WITH_NULL_SHA]); break;
+            case nameof(options.CipherSuitesPolicy): 
+                options.EnabledSslProtocols = SslProtocols.Tls12;
+                options.CipherSuitesPolicy = new([TlsCipherSuite.TLS_AES_128_GCM_SHA256]);
+                break;
             case "none": options.ServerCertificateContext = null; break;
             case "no key":
                 options.ServerCertificateContext = null;
                 options.ServerCertificate = X509CertificateLoader.LoadCertificate(Certificates.Ecdsa.RawData);
                 break;
-            case "trust": options.ServerCertificateContext = WithTrust(); break;
             default: Assert.Fail($"no such option: {option}"); break;
         }
 
-        Assert.Equal(expected, ServerHandshakeOptions.TryCreate(options, null, true, out HandshakeSettings? settings));
+        Assert.Equal(expected, ServerHandshakeOptions.TryCreate(options, default, KtlsFallbackReason.None, out HandshakeSettings? settings));
         Assert.Null(settings);
     }
 
     [Fact]
-    public void Only_RSA_and_ECDSA_keys_are_usable()
+    public void A_key_that_TLS_cannot_use_is_refused_as_by_SslStream() =>
+        Assert.Throws<NotSupportedException>(() => Server(new SslServerAuthenticationOptions { ServerCertificate = WithDsaKey() }));
+
+    [Fact]
+    public void A_trust_list_is_taken_from_the_certificate_s_context()
     {
-        Assert.True(PrivateKey.IsUsable(Certificates.Rsa));
-        Assert.True(PrivateKey.IsUsable(Certificates.Ecdsa));
-        Assert.False(PrivateKey.IsUsable(X509CertificateLoader.LoadCertificate(Certificates.Ecdsa.RawData)));
-        Assert.False(PrivateKey.IsUsable(WithDsaKey()));
+        SslServerAuthenticationOptions options = new() { ServerCertificateContext = WithTrust() };
+
+        CertificateTrust? trust = Server(options).Trust;
+
+        Assert.NotNull(trust);
+        Assert.True(trust.Announced);
+        Assert.Equal(Certificates.Authority, Assert.Single(trust.Roots));
+        Assert.Null(Server(ServerOptions()).Trust);
     }
+
+    [Fact]
+    public void A_server_certificate_chosen_by_callback_is_chosen_when_the_ClientHello_is_known()
+    {
+        SslServerAuthenticationOptions options = new()
+        {
+            ServerCertificateSelectionCallback = (_, name) => name == "known" ? Certificates.Ecdsa : null!,
+        };
+
+        HandshakeSettings settings = Server(options);
+
+        Assert.True(settings.Context.Flags.HasFlag(ContextFlags.PauseAtClientHello));
+        Assert.Null(settings.Certificate);
+        Assert.Same(Certificates.Ecdsa, Choose("known")?.Certificate?.TargetCertificate);
+        Assert.Null(Choose("unknown"));
+
+        HandshakeSettings? Choose(string name)
+        {
+            ValueTask<HandshakeSettings?> chosen = settings.Selection!(new SslClientHelloInfo(name, SslProtocols.Tls13), CancellationToken.None);
+            Assert.True(chosen.IsCompleted, "a synchronous callback must not make the handshake wait");
+            return chosen.Result;
+        }
+    }
+
+    [Fact]
+    public void A_client_s_first_certificate_with_a_key_is_taken_before_the_handshake()
+    {
+        HandshakeSettings settings = Client(new SslClientAuthenticationOptions { ClientCertificates = [Certificates.Client] });
+
+        Assert.Same(Certificates.Client, settings.Certificate?.TargetCertificate);
+        Assert.Null(settings.CertificateSelector);
+        Assert.False(settings.Context.Flags.HasFlag(ContextFlags.PauseAtCertificate));
+    }
+
+    [Fact]
+    public void A_client_whose_callback_gives_none_is_asked_again_by_the_server()
+    {
+        HandshakeSettings settings = Client(new SslClientAuthenticationOptions
+        {
+            TargetHost = "localhost",
+            LocalCertificateSelectionCallback = (_, _, _, _, _) => null!,
+        });
+
+        Assert.Null(settings.Certificate);
+        Assert.NotNull(settings.CertificateSelector);
+        Assert.True(settings.Context.Flags.HasFlag(ContextFlags.PauseAtCertificate | ContextFlags.NoTickets));
+        Assert.False(settings.Resumes);
+    }
+
+    [Theory]
+    [InlineData("localhost", true, true)]
+    [InlineData("localhost", false, false)]
+    [InlineData("127.0.0.1", true, false)]
+    [InlineData("::1", true, false)]
+    [InlineData("", true, false)]
+    [InlineData(null, true, false)]
+    public void A_client_resumes_by_name_where_it_may(string? host, bool allowed, bool expected)
+    {
+        HandshakeSettings settings = Client(new SslClientAuthenticationOptions { TargetHost = host, AllowTlsResume = allowed });
+
+        Assert.Equal(expected, settings.Resumes);
+        Assert.Equal(expected, settings.Context.Flags.HasFlag(ContextFlags.ClientSessions));
+        Assert.Equal(!expected, settings.Context.Flags.HasFlag(ContextFlags.NoTickets));
+    }
+
+    [Fact]
+    public void A_client_with_a_policy_of_suites_does_not_resume() =>
+        Assert.False(Client(new SslClientAuthenticationOptions
+        {
+            TargetHost = "localhost",
+            CipherSuitesPolicy = new([TlsCipherSuite.TLS_AES_128_GCM_SHA256]),
+        }).Resumes);
 
     [Fact]
     public void A_bare_server_certificate_gets_one_context_for_all_handshakes()
@@ -172,17 +240,19 @@ public class AuthenticationOptionsTests
     }
 
     [Fact]
-    public void The_options_callback_goes_before_the_constructor_s()
+    public void A_callback_of_the_constructor_s_is_used_and_two_are_a_contradiction()
     {
         RemoteCertificateValidationCallback own = (_, _, _, _) => true;
-        RemoteCertificateValidationCallback other = (_, _, _, _) => false;
+        StreamCallbacks stream = new(this, own, null);
+        SslClientAuthenticationOptions other = new() { RemoteCertificateValidationCallback = (_, _, _, _) => false };
 
-        ClientHandshakeOptions.TryCreate(
-            new SslClientAuthenticationOptions { RemoteCertificateValidationCallback = own }, other, true, out HandshakeSettings? both);
-        ClientHandshakeOptions.TryCreate(new SslClientAuthenticationOptions(), other, true, out HandshakeSettings? constructor);
+        ClientHandshakeOptions.TryCreate(new SslClientAuthenticationOptions(), stream, KtlsFallbackReason.None, out HandshakeSettings? settings);
 
-        Assert.Same(own, both!.ValidationCallback);
-        Assert.Same(other, constructor!.ValidationCallback);
+        Assert.Same(own, settings!.ValidationCallback);
+        Assert.Throws<InvalidOperationException>(() => ClientHandshakeOptions.TryCreate(other, stream, KtlsFallbackReason.None, out _));
+        other.RemoteCertificateValidationCallback = own;
+        ClientHandshakeOptions.TryCreate(other, stream, KtlsFallbackReason.None, out settings);
+        Assert.Same(own, settings!.ValidationCallback);
     }
 
     [Fact]
@@ -225,13 +295,13 @@ public class AuthenticationOptionsTests
 
     private static HandshakeSettings Client(SslClientAuthenticationOptions options)
     {
-        Assert.Equal(KtlsFallbackReason.None, ClientHandshakeOptions.TryCreate(options, null, true, out HandshakeSettings? settings));
+        Assert.Equal(KtlsFallbackReason.None, ClientHandshakeOptions.TryCreate(options, default, KtlsFallbackReason.None, out HandshakeSettings? settings));
         return settings!;
     }
 
     private static HandshakeSettings Server(SslServerAuthenticationOptions options)
     {
-        Assert.Equal(KtlsFallbackReason.None, ServerHandshakeOptions.TryCreate(options, null, true, out HandshakeSettings? settings));
+        Assert.Equal(KtlsFallbackReason.None, ServerHandshakeOptions.TryCreate(options, default, KtlsFallbackReason.None, out HandshakeSettings? settings));
         return settings!;
     }
 

@@ -3,6 +3,7 @@ using System.Security.Authentication;
 using System.Text;
 using KernelTls.Handshake;
 using KernelTls.Interop;
+using KernelTls.Offload;
 
 namespace KernelTls.UnitTests;
 
@@ -47,7 +48,7 @@ public class HandshakeOptionsTests
     public void A_name_over_255_bytes_is_no_server_name() => Assert.Null(HandshakeOptions.ServerNameOf(new string('a', 256)));
 
     [Theory]
-    [InlineData(SslProtocols.None, 0x0303, 0x0304)]
+    [InlineData(SslProtocols.None, 0, 0)]
     [InlineData(SslProtocols.Tls12, 0x0303, 0x0303)]
     [InlineData(SslProtocols.Tls13, 0x0304, 0x0304)]
     [InlineData(SslProtocols.Tls12 | SslProtocols.Tls13, 0x0303, 0x0304)]
@@ -132,7 +133,7 @@ public class HandshakeOptionsTests
 
         Assert.Equal("TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_CCM_SHA256", key.CipherSuites);
         Assert.Equal("ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES128-SHA256", key.CipherList);
-        Assert.Equal((0x0303, 0x0304), (key.MinVersion, key.MaxVersion));
+        Assert.Equal((0, 0), (key.MinVersion, key.MaxVersion));
     }
 
     [Fact]
@@ -141,8 +142,8 @@ public class HandshakeOptionsTests
         TlsContextKey only13 = Key(policy: [TlsCipherSuite.TLS_AES_128_GCM_SHA256]);
         TlsContextKey only12 = Key(policy: [TlsCipherSuite.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256]);
 
-        Assert.Equal((0x0304, 0x0304), (only13.MinVersion, only13.MaxVersion));
-        Assert.Equal((0x0303, 0x0303), (only12.MinVersion, only12.MaxVersion));
+        Assert.Equal((0x0304, 0), (only13.MinVersion, only13.MaxVersion));
+        Assert.Equal((0, 0x0303), (only12.MinVersion, only12.MaxVersion));
         Assert.Null(only12.CipherSuites);
     }
 
@@ -153,24 +154,42 @@ public class HandshakeOptionsTests
             TryKey(out _, SslProtocols.Tls12, policy: [TlsCipherSuite.TLS_AES_128_GCM_SHA256]));
 
     [Fact]
-    public void A_suite_without_a_name_here_stays_with_the_base_class() =>
+    public void A_suite_that_OpenSSL_does_not_know_is_left_out_as_in_SslStream() =>
         Assert.Equal(
-            KtlsFallbackReason.CipherSuitesPolicy,
-            TryKey(out _, policy: [TlsCipherSuite.TLS_AES_128_GCM_SHA256, TlsCipherSuite.TLS_RSA_WITH_AES_128_CBC_SHA]));
+            "TLS_AES_128_GCM_SHA256",
+            Key(policy: [TlsCipherSuite.TLS_AES_128_GCM_SHA256, TlsCipherSuite.TLS_KRB5_WITH_RC4_128_MD5]).CipherSuites);
 
     [Fact]
-    public void Every_suite_with_a_name_here_is_one_that_OpenSSL_knows()
+    public void Every_suite_that_the_kernel_can_take_over_is_one_that_OpenSSL_takes()
     {
-        foreach (TlsCipherSuite suite in Enum.GetValues<TlsCipherSuite>())
+        foreach (TlsCipherSuite suite in Enum.GetValues<TlsCipherSuite>().Where(s => CipherKinds.Of(s) != CipherKind.None))
         {
-            if (CipherSuiteNames.Tls12(suite) is null && (!CipherSuiteNames.IsTls13(suite) || suite.ToString().Contains("_8_")))
-            {
-                continue;
-            }
-
             TlsContextKey key = Key(policy: [suite], flags: ContextFlags.VerifyPeer);
+
+            Assert.NotEmpty(key.CipherSuites ?? key.CipherList);
             Assert.True(TlsContexts.TryGet(key, out KtlsFallbackReason reason) is not null, $"{suite}: {reason}");
         }
+    }
+
+    [Theory]
+    [InlineData(true, true, null)]
+    [InlineData(false, true, "rsa_pkcs1_sha256")]
+    [InlineData(true, false, "rsa_pss_rsae_sha256")]
+    public void A_padding_that_is_ruled_out_is_not_offered(bool pss, bool pkcs1, string? expected)
+    {
+        string? algorithms = HandshakeOptions.SignatureAlgorithmsFor(pss, pkcs1);
+
+        if (expected is null)
+        {
+            Assert.Null(algorithms);
+            return;
+        }
+
+        Assert.Contains(expected, algorithms!.Split(':'));
+        Assert.Contains("ecdsa_secp256r1_sha256", algorithms.Split(':'));
+        Assert.Equal(pss, algorithms.Contains("rsa_pss_", StringComparison.Ordinal));
+        Assert.Equal(pkcs1, algorithms.Contains("rsa_pkcs1_", StringComparison.Ordinal));
+        Assert.NotNull(TlsContexts.TryGet(Key(flags: ContextFlags.VerifyPeer) with { SignatureAlgorithms = algorithms }, out _));
     }
 
     private static TlsContextKey Key(
@@ -191,6 +210,6 @@ public class HandshakeOptionsTests
         ContextFlags flags = ContextFlags.None) =>
 #pragma warning disable CA1416 // Linux
         HandshakeOptions.TryCreateContextKey(
-            false, flags, protocols, policy is null ? null : new CipherSuitesPolicy(policy), alpn, null, out key);
+            false, flags, protocols, policy is null ? null : new CipherSuitesPolicy(policy), alpn, null, null, out key);
 #pragma warning restore CA1416
 }

@@ -10,7 +10,7 @@ public class NativeTypesTests
     [Fact]
     public void A_result_has_the_header_s_layout()
     {
-        // status 0, sysErrno 4, bytes 8, openSslError 16, reason 24, pending 28, keyUpdate 32, wroteFatalAlert 36.
+        // status 0, sysErrno 4, bytes 8, openSslError 16, reason 24, pending 28, keyUpdate 32, newSession 36.
         Assert.Equal(40, Unsafe.SizeOf<NativeResult>());
         Assert.Equal(4, Offset<NativeResult>(nameof(NativeResult.SysErrno)));
         Assert.Equal(8, Offset<NativeResult>(nameof(NativeResult.Bytes)));
@@ -31,6 +31,23 @@ public class NativeTypesTests
         words[8] = 1;
         Assert.False(pending.Pending);
         Assert.True(pending.KeyUpdateDue);
+        Assert.False(pending.NewSession);
+
+        words[8] = 0;
+        words[9] = 1;
+        Assert.False(pending.KeyUpdateDue);
+        Assert.True(pending.NewSession);
+    }
+
+    [Fact]
+    public void A_client_hello_and_a_session_have_the_header_s_layout()
+    {
+        // versions 0, alpnLength 4, alpnTruncated 8, reserved 12, serverName 16, alpn 272: 1296.
+        Assert.Equal(1296, Unsafe.SizeOf<ClientHelloData>());
+        Assert.Equal(16, Offset<ClientHelloData>(nameof(ClientHelloData.ServerName)));
+        Assert.Equal(272, Offset<ClientHelloData>(nameof(ClientHelloData.Alpn)));
+        Assert.Equal(32, Unsafe.SizeOf<SessionInfo>());
+        Assert.Equal(8, Offset<SessionInfo>(nameof(SessionInfo.CreatedSeconds)));
     }
 
     [Fact]

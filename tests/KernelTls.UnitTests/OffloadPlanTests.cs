@@ -44,7 +44,13 @@ public class OffloadPlanTests
         string openSsl, string kernel, SslProtocols protocol, TlsCipherSuite suite, bool wanted, string switched, string expected)
     {
         OffloadFacts facts = new(
-            wanted, Version.Parse(openSsl), Kernel(kernel), protocol, suite, switched.Contains('s'), switched.Contains('r'));
+            wanted ? KtlsFallbackReason.None : KtlsFallbackReason.DirectOpenSsl,
+            Version.Parse(openSsl),
+            Kernel(kernel),
+            protocol,
+            suite,
+            switched.Contains('s'),
+            switched.Contains('r'));
 
         Assert.Equal(expected, OffloadPlan.Decide(facts).ToString());
     }
@@ -65,7 +71,7 @@ public class OffloadPlanTests
                             foreach (bool receive in new[] { false, true })
                             {
                                 KtlsOffload offload = OffloadPlan.Decide(
-                                    new(true, Version.Parse(openSsl), Kernel(kernel), protocol, suite, send, receive));
+                                    new(KtlsFallbackReason.None, Version.Parse(openSsl), Kernel(kernel), protocol, suite, send, receive));
                                 Assert.Equal(send, offload.SendFallbackReason == KtlsFallbackReason.None);
                                 Assert.Equal(receive, offload.ReceiveFallbackReason == KtlsFallbackReason.None);
                                 Assert.Equal(send && receive, offload.IsComplete);

@@ -60,8 +60,9 @@ public class TlsContextsTests
         ContextFlags.VerifyPeer,
         0x0303,
         0x0304,
-        CipherSuiteNames.DefaultTls12,
+        "ECDHE-ECDSA-AES256-GCM-SHA384",
         CipherSuites: null,
         name.Length == 0 ? "" : (char)name.Length + name,
+        SignatureAlgorithms: null,
         Certificate: null);
 }

@@ -1,4 +1,6 @@
+using System.Net;
 using System.Net.Security;
+using System.Security.Cryptography.X509Certificates;
 using KernelTls.Interop;
 
 namespace KernelTls.Handshake;
@@ -7,22 +9,9 @@ namespace KernelTls.Handshake;
 internal static class ClientHandshakeOptions
 {
     public static KtlsFallbackReason TryCreate(
-        SslClientAuthenticationOptions options,
-        RemoteCertificateValidationCallback? constructorCallback,
-        bool enableKtls,
-        out HandshakeSettings? settings)
+        SslClientAuthenticationOptions options, in StreamCallbacks stream, KtlsFallbackReason whyNotKernel, out HandshakeSettings? settings)
     {
         settings = null;
-        if (options.LocalCertificateSelectionCallback is not null || options.ClientCertificates is { Count: > 0 })
-        {
-            return KtlsFallbackReason.ClientCertificateSelection;
-        }
-
-        if (!options.AllowRsaPssPadding || !options.AllowRsaPkcs1Padding)
-        {
-            return KtlsFallbackReason.RsaPaddingRestricted;
-        }
-
 #pragma warning disable SYSLIB0040 // NoEncryption and AllowNoEncryption are obsolete, and still values that a caller can pass.
         if (options.EncryptionPolicy != EncryptionPolicy.RequireEncryption)
         {
@@ -30,48 +19,56 @@ internal static class ClientHandshakeOptions
         }
 #pragma warning restore SYSLIB0040
 
-        if (options.ClientCertificateContext is { } certificate)
-        {
-            if (RuntimeInternals.HasTrust(certificate))
-            {
-                return KtlsFallbackReason.CertificateTrust;
-            }
+        RemoteCertificateValidationCallback? validation = stream.ValidationWith(options.RemoteCertificateValidationCallback);
+        ClientCertificateSelector selector = new(
+            stream.Sender,
+            options.TargetHost ?? "",
+            options.ClientCertificates,
+            stream.SelectionWith(options.LocalCertificateSelectionCallback));
 
-            if (!PrivateKey.IsUsable(certificate.TargetCertificate))
-            {
-                return KtlsFallbackReason.PrivateKeyNotUsable;
-            }
-        }
-
-        // A client always verifies; the verdict is managed code's. Renegotiation is never answered: kernel TLS has none.
-        // A client keeps no session yet, so it asks for no ticket either.
-        ContextFlags flags = ContextFlags.VerifyPeer | ContextFlags.NoTickets
-            | (enableKtls ? ContextFlags.EnableKtls : ContextFlags.None);
+        // The versions and suites are looked at first: once the selection callback has run, the base class may not be asked
+        // any more, because it would call it again.
+        string host = HandshakeOptions.NormalizeHost(options.TargetHost);
         KtlsFallbackReason reason = HandshakeOptions.TryCreateContextKey(
             isServer: false,
-            flags,
+            ContextFlags.None,
             options.EnabledSslProtocols,
             options.CipherSuitesPolicy,
             options.ApplicationProtocols,
-            options.ClientCertificateContext,
+            certificate: null,
+            HandshakeOptions.SignatureAlgorithmsFor(options.AllowRsaPssPadding, options.AllowRsaPkcs1Padding),
             out TlsContextKey? key);
         if (reason != KtlsFallbackReason.None)
         {
             return reason;
         }
 
-        string host = HandshakeOptions.NormalizeHost(options.TargetHost);
+        SslStreamCertificateContext? certificate = options.ClientCertificateContext ?? selector.SelectFirst();
+        bool choosesLater = certificate is null && (selector.HasCallback || options.ClientCertificates is { Count: > 0 });
+        bool resumes = !choosesLater && options.AllowTlsResume && !Resumption.Disabled && Resumption.ClientSessions > 0
+            && options.CipherSuitesPolicy is null && host.Length > 0 && !IPAddress.TryParse(host, out _);
+
+        // A client always verifies; the verdict is managed code's. Renegotiation is never answered: kernel TLS has none.
+        ContextFlags flags = ContextFlags.VerifyPeer
+            | (resumes ? ContextFlags.ClientSessions : ContextFlags.NoTickets)
+            | (choosesLater ? ContextFlags.PauseAtCertificate : ContextFlags.None)
+            | (whyNotKernel == KtlsFallbackReason.None ? ContextFlags.EnableKtls : ContextFlags.None);
         settings = new HandshakeSettings
         {
             IsServer = false,
-            Context = key!,
+            Context = key! with { Flags = key.Flags | flags, Certificate = certificate },
+            WhyNotKernel = whyNotKernel,
             TargetHost = host,
             GivenHost = options.TargetHost ?? "",
             ServerName = HandshakeOptions.ServerNameOf(host),
-            ValidationCallback = options.RemoteCertificateValidationCallback ?? constructorCallback,
+            CheckName = options.CertificateChainPolicy?.VerificationFlags.HasFlag(X509VerificationFlags.IgnoreInvalidName) != true,
+            ValidationCallback = validation,
             ChainPolicy = options.CertificateChainPolicy?.Clone(),
             RevocationMode = options.CertificateRevocationCheckMode,
+            Trust = certificate is null ? null : RuntimeInternals.TrustOf(certificate),
             PeerCertificateRequired = true,
+            Resumes = resumes,
+            CertificateSelector = choosesLater ? selector : null,
         };
         return KtlsFallbackReason.None;
     }

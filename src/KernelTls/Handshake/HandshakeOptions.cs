@@ -14,6 +14,23 @@ internal static class HandshakeOptions
     private const int Tls12 = 0x0303;
     private const int Tls13 = 0x0304;
 
+    /// <summary>
+    /// TLS 1.2 suites offered without a policy: forward secrecy only, as .NET does on Linux, with the AEAD suites, which
+    /// the kernel can take over, first.
+    /// </summary>
+    private const string DefaultTls12Suites =
+        "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES256-GCM-SHA384:ECDHE-RSA-AES128-GCM-SHA256:" +
+        "ECDHE-ECDSA-AES256-SHA384:ECDHE-ECDSA-AES128-SHA256:ECDHE-RSA-AES256-SHA384:ECDHE-RSA-AES128-SHA256";
+
+    // What OpenSSL 3.0 and later know, in their order of preference.
+    private static readonly string[] s_signatureAlgorithms =
+    [
+        "ecdsa_secp256r1_sha256", "ecdsa_secp384r1_sha384", "ecdsa_secp521r1_sha512", "ed25519", "ed448",
+        "rsa_pss_pss_sha256", "rsa_pss_pss_sha384", "rsa_pss_pss_sha512",
+        "rsa_pss_rsae_sha256", "rsa_pss_rsae_sha384", "rsa_pss_rsae_sha512",
+        "rsa_pkcs1_sha256", "rsa_pkcs1_sha384", "rsa_pkcs1_sha512",
+    ];
+
     /// <summary>Builds the SSL_CTX key, or says why these options stay with the base class.</summary>
     public static KtlsFallbackReason TryCreateContextKey(
         bool isServer,
@@ -22,40 +39,40 @@ internal static class HandshakeOptions
         CipherSuitesPolicy? policy,
         List<SslApplicationProtocol>? applicationProtocols,
         SslStreamCertificateContext? certificate,
+        string? signatureAlgorithms,
         out TlsContextKey? key)
     {
+        // None leaves the versions to OpenSSL's configuration, as in SslStream.
         key = null;
         (int min, int max) = protocols switch
         {
-            SslProtocols.None or (SslProtocols.Tls12 | SslProtocols.Tls13) => (Tls12, Tls13),
+            SslProtocols.None => (0, 0),
+            SslProtocols.Tls12 | SslProtocols.Tls13 => (Tls12, Tls13),
             SslProtocols.Tls12 => (Tls12, Tls12),
             SslProtocols.Tls13 => (Tls13, Tls13),
-            _ => (0, 0),
+            _ => (-1, -1),
         };
-        if (max == 0)
+        if (max < 0)
         {
             return KtlsFallbackReason.ProtocolNotOffloadable;
         }
 
-        string cipherList = CipherSuiteNames.DefaultTls12;
+        string cipherList = DefaultTls12Suites;
         string? cipherSuites = null;
         if (policy is not null)
         {
-            if (!TryNameSuites(policy, out cipherList, out cipherSuites))
-            {
-                return KtlsFallbackReason.CipherSuitesPolicy;
-            }
+            (string tls12, string tls13) = RuntimeInternals.NamesOf(policy);
 
             // A version without a suite is a version that is not offered.
-            min = cipherList.Length == 0 ? Math.Max(min, Tls13) : min;
-            max = cipherSuites.Length == 0 ? Math.Min(max, Tls12) : max;
-            if (min > max)
+            min = tls12.Length == 0 ? Math.Max(min, Tls13) : min;
+            max = tls13.Length == 0 ? (max == 0 ? Tls12 : Math.Min(max, Tls12)) : max;
+            if (min > max && max != 0)
             {
                 return KtlsFallbackReason.CipherSuitesPolicy;
             }
 
-            cipherList = cipherList.Length == 0 ? CipherSuiteNames.DefaultTls12 : cipherList;
-            cipherSuites = cipherSuites.Length == 0 ? null : cipherSuites;
+            cipherList = tls12.Length == 0 ? DefaultTls12Suites : tls12;
+            cipherSuites = tls13.Length == 0 ? null : tls13;
         }
 
         key = new TlsContextKey(
@@ -66,9 +83,17 @@ internal static class HandshakeOptions
             cipherList,
             cipherSuites,
             EncodeAlpn(applicationProtocols),
+            signatureAlgorithms,
             certificate);
         return KtlsFallbackReason.None;
     }
+
+    /// <summary>RSA signatures limited to one padding, or none; <see langword="null"/>: no limit.</summary>
+    public static string? SignatureAlgorithmsFor(bool allowPss, bool allowPkcs1) => allowPss && allowPkcs1
+        ? null
+        : string.Join(':', s_signatureAlgorithms.Where(a =>
+            (allowPss || !a.StartsWith("rsa_pss_", StringComparison.Ordinal)) &&
+            (allowPkcs1 || !a.StartsWith("rsa_pkcs1_", StringComparison.Ordinal))));
 
     /// <summary>The name as certificates and SNI spell it: no trailing dot, A-labels (RFC 5890) for internationalized names.</summary>
     public static string NormalizeHost(string? host)
@@ -139,36 +164,5 @@ internal static class HandshakeOptions
         return wire.WrittenCount <= ushort.MaxValue
             ? Encoding.Latin1.GetString(wire.WrittenSpan)
             : throw new ArgumentException("The list of application protocols is over 65535 bytes (RFC 7301).", nameof(protocols));
-    }
-
-    private static bool TryNameSuites(CipherSuitesPolicy policy, out string cipherList, out string cipherSuites)
-    {
-        List<string> tls12 = [];
-        List<string> tls13 = [];
-        cipherList = cipherSuites = "";
-        if (OperatingSystem.IsWindows() || OperatingSystem.IsAndroid())
-        {
-            return false;
-        }
-
-        foreach (TlsCipherSuite suite in policy.AllowedCipherSuites)
-        {
-            if (CipherSuiteNames.IsTls13(suite))
-            {
-                tls13.Add(suite.ToString());
-            }
-            else if (CipherSuiteNames.Tls12(suite) is string name)
-            {
-                tls12.Add(name);
-            }
-            else
-            {
-                return false;
-            }
-        }
-
-        cipherList = string.Join(':', tls12);
-        cipherSuites = string.Join(':', tls13);
-        return true;
     }
 }

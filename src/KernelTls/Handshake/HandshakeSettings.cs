@@ -12,6 +12,9 @@ internal sealed record HandshakeSettings
     /// <summary>What shapes the SSL_CTX; equal values may share one.</summary>
     public required TlsContextKey Context { get; init; }
 
+    /// <summary>None: the kernel is asked at each key change. Otherwise why it is not.</summary>
+    public KtlsFallbackReason WhyNotKernel { get; init; }
+
     /// <summary>Client: the normalized name that the certificate must match; empty for none. Server: empty.</summary>
     public string TargetHost { get; init; } = "";
 
@@ -21,22 +24,41 @@ internal sealed record HandshakeSettings
     /// <summary>Client: the SNI to send (RFC 6066, section 3), <see langword="null"/> for none, as for IP addresses.</summary>
     public string? ServerName { get; init; }
 
+    /// <summary>Client: a certificate for another name is an error.</summary>
+    public bool CheckName { get; init; }
+
     /// <summary>The user's judge of the peer's certificate.</summary>
     public RemoteCertificateValidationCallback? ValidationCallback { get; init; }
 
-    /// <summary>The user's chain policy; overrules <see cref="RevocationMode"/>.</summary>
+    /// <summary>The user's chain policy; overrules <see cref="RevocationMode"/> and <see cref="Trust"/>.</summary>
     public X509ChainPolicy? ChainPolicy { get; init; }
 
     public X509RevocationMode RevocationMode { get; init; }
 
+    /// <summary>The trust list of the own certificate's context: the only roots for the peer's.</summary>
+    public CertificateTrust? Trust { get; init; }
+
     /// <summary>A peer without a certificate is an error: clients always, servers where the options say so.</summary>
     public bool PeerCertificateRequired { get; init; }
 
+    /// <summary>Client: sessions are offered and kept.</summary>
+    public bool Resumes { get; init; }
+
+    /// <summary>Client: chooses the certificate when the server asks; <see langword="null"/> where it is chosen already.</summary>
+    public ClientCertificateSelector? CertificateSelector { get; init; }
+
+    /// <summary>Server: these settings serve only to receive the ClientHello, and this finds those to answer it with.</summary>
+    public ServerSelection? Selection { get; init; }
+
     /// <summary>Own certificate, sent when asked for (client) or always (server).</summary>
-    public X509Certificate2? Certificate => Context.Certificate?.TargetCertificate;
+    public SslStreamCertificateContext? Certificate => Context.Certificate;
 }
 
-/// <summary>Everything that shapes an SSL_CTX. Certificates count by identity of their context object.</summary>
+/// <summary>Finds a server's settings once the ClientHello is known.</summary>
+/// <returns><see langword="null"/>: no certificate for this client.</returns>
+internal delegate ValueTask<HandshakeSettings?> ServerSelection(SslClientHelloInfo clientHello, CancellationToken cancellationToken);
+
+/// <summary>Everything that shapes an SSL_CTX. Certificates count by identity of their context object. Version 0: OpenSSL's default.</summary>
 internal sealed record TlsContextKey(
     bool IsServer,
     ContextFlags Flags,
@@ -45,4 +67,5 @@ internal sealed record TlsContextKey(
     string CipherList,
     string? CipherSuites,
     string Alpn,
+    string? SignatureAlgorithms,
     SslStreamCertificateContext? Certificate);

@@ -49,21 +49,21 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings)
     /// <summary>A server's handshake ended without a client certificate: the callback, or the options, decide.</summary>
     public void JudgeAbsence()
     {
-        if (settings.PeerCertificateRequired)
+        if (settings.ValidationCallback is not null || settings.PeerCertificateRequired)
         {
             Decide(null, SslPolicyErrors.RemoteCertificateNotAvailable);
         }
     }
 
+    /// <summary>A resumed session vouches for a chain that was judged once; it is judged again, as any other.</summary>
+    public void JudgeResumed(IEnumerable<byte[]> chain) =>
+        Judge([.. chain.Select(der => X509CertificateLoader.LoadCertificate(der))]);
+
     private int Judge(X509Certificate2[] certificates)
     {
         Certificate = certificates[0];
         using X509Chain chain = new();
-        chain.ChainPolicy = settings.ChainPolicy ?? new X509ChainPolicy
-        {
-            RevocationMode = settings.RevocationMode,
-            RevocationFlag = X509RevocationFlag.ExcludeRoot,
-        };
+        chain.ChainPolicy = settings.ChainPolicy ?? DefaultPolicy();
         if (chain.ChainPolicy.ApplicationPolicy.Count == 0)
         {
             chain.ChainPolicy.ApplicationPolicy.Add(settings.IsServer ? s_clientAuthentication : s_serverAuthentication);
@@ -80,7 +80,7 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings)
             errors |= SslPolicyErrors.RemoteCertificateChainErrors;
         }
 
-        if (!settings.IsServer && !MatchesTargetHost(Certificate))
+        if (settings.CheckName && !MatchesTargetHost(Certificate))
         {
             errors |= SslPolicyErrors.RemoteCertificateNameMismatch;
         }
@@ -91,15 +91,40 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings)
         }
         finally
         {
-            foreach (X509ChainElement element in chain.ChainElements)
+            if (settings.ValidationCallback is null)
             {
-                element.Certificate.Dispose();
+                Free(chain, certificates);
             }
+        }
+    }
 
-            foreach (X509Certificate2 extra in certificates.AsSpan(1))
-            {
-                extra.Dispose();
-            }
+    private X509ChainPolicy DefaultPolicy()
+    {
+        X509ChainPolicy policy = new()
+        {
+            RevocationMode = settings.RevocationMode,
+            RevocationFlag = X509RevocationFlag.ExcludeRoot,
+        };
+        if (settings.Trust is { } trust)
+        {
+            policy.TrustMode = X509ChainTrustMode.CustomRootTrust;
+            policy.CustomTrustStore.AddRange(trust.Roots);
+        }
+
+        return policy;
+    }
+
+    /// <summary>Nobody else has seen the chain: a callback may have kept what it was shown.</summary>
+    private static void Free(X509Chain chain, X509Certificate2[] certificates)
+    {
+        foreach (X509ChainElement element in chain.ChainElements)
+        {
+            element.Certificate.Dispose();
+        }
+
+        foreach (X509Certificate2 extra in certificates.AsSpan(1))
+        {
+            extra.Dispose();
         }
     }
 

@@ -1,4 +1,6 @@
 using System.Net.Security;
+using System.Security.Authentication;
+using System.Security.Cryptography.X509Certificates;
 using KernelTls.Interop;
 
 namespace KernelTls.Handshake;
@@ -6,92 +8,191 @@ namespace KernelTls.Handshake;
 /// <summary>Turns <see cref="SslServerAuthenticationOptions"/> into settings, or says why they stay with the base class.</summary>
 internal static class ServerHandshakeOptions
 {
+    private const string NoCertificate =
+        "A server needs a certificate with a private key: set ServerCertificateContext, ServerCertificate or ServerCertificateSelectionCallback.";
+
     public static KtlsFallbackReason TryCreate(
+        SslServerAuthenticationOptions options, in StreamCallbacks stream, KtlsFallbackReason whyNotKernel, out HandshakeSettings? settings)
+    {
+        settings = null;
+        ThrowIfContradictory(options, stream);
+        if (options.AllowRenegotiation)
+        {
+            return KtlsFallbackReason.Renegotiation;
+        }
+
+        if (options.ServerCertificateSelectionCallback is null && stream.Selection is null)
+        {
+            SslStreamCertificateContext? certificate = CertificateOf(options);
+            return certificate is null
+                ? KtlsFallbackReason.PrivateKeyNotUsable
+                : TryCreate(options, stream, certificate, whyNotKernel, out settings);
+        }
+
+        // The callback is asked when the ClientHello is in; everything else is judged now, while the base class can still be
+        // given the connection.
+        KtlsFallbackReason reason = TryCreate(options, stream, certificate: null, whyNotKernel, out HandshakeSettings? chosen);
+        if (reason == KtlsFallbackReason.None)
+        {
+            StreamCallbacks callbacks = stream;
+            settings = Selecting(
+                whyNotKernel,
+                (hello, _) => ValueTask.FromResult(WithCertificate(chosen!, Select(options, callbacks, hello.ServerName))));
+        }
+
+        return reason;
+    }
+
+    /// <summary>Settings for a server whose options are chosen when the ClientHello is known.</summary>
+    public static HandshakeSettings Selecting(
+        ServerOptionsSelectionCallback callback, object? state, StreamCallbacks stream, KtlsFallbackReason whyNotKernel) =>
+        Selecting(whyNotKernel, async (hello, cancellationToken) =>
+        {
+            SslServerAuthenticationOptions options = await callback(
+                (SslStream)stream.Sender, hello, state, cancellationToken).ConfigureAwait(false);
+            return Choose(options, stream, hello.ServerName, whyNotKernel);
+        });
+
+    /// <summary>The base class cannot be given the connection any more: what it alone could do is refused.</summary>
+    private static HandshakeSettings? Choose(
+        SslServerAuthenticationOptions options, in StreamCallbacks stream, string serverName, KtlsFallbackReason whyNotKernel)
+    {
+        ThrowIfContradictory(options, stream);
+        SslStreamCertificateContext? certificate =
+            options.ServerCertificateSelectionCallback is null && stream.Selection is null
+                ? CertificateOf(options) ?? throw new AuthenticationException(NoCertificate)
+                : Select(options, stream, serverName);
+        if (certificate is null)
+        {
+            return null;
+        }
+
+        // A peer may renegotiate only where the kernel holds no keys.
+        whyNotKernel = options.AllowRenegotiation && whyNotKernel == KtlsFallbackReason.None
+            ? KtlsFallbackReason.Renegotiation
+            : whyNotKernel;
+        KtlsFallbackReason reason = TryCreate(options, stream, certificate, whyNotKernel, out HandshakeSettings? settings);
+        return reason == KtlsFallbackReason.None ? settings : throw new KtlsNotAvailableException(
+            reason,
+            $"The options that the ServerOptionsSelectionCallback chose cannot be had on this connection: {reason}. The "
+            + "ClientHello has been read, so SslStream cannot take over; give such options without a callback, or use KtlsMode.Disabled.");
+    }
+
+    private static HandshakeSettings Selecting(KtlsFallbackReason whyNotKernel, ServerSelection selection)
+    {
+        ContextFlags kernel = whyNotKernel == KtlsFallbackReason.None ? ContextFlags.EnableKtls : ContextFlags.None;
+        _ = HandshakeOptions.TryCreateContextKey(
+            isServer: true, ContextFlags.PauseAtClientHello | kernel, SslProtocols.None, null, null, null, null, out TlsContextKey? key);
+        return new HandshakeSettings { IsServer = true, Context = key!, WhyNotKernel = whyNotKernel, Selection = selection };
+    }
+
+    private static KtlsFallbackReason TryCreate(
         SslServerAuthenticationOptions options,
-        RemoteCertificateValidationCallback? constructorCallback,
-        bool enableKtls,
+        in StreamCallbacks stream,
+        SslStreamCertificateContext? certificate,
+        KtlsFallbackReason whyNotKernel,
         out HandshakeSettings? settings)
     {
         settings = null;
-        KtlsFallbackReason reason = WhyNotOffloadable(options);
-        if (reason != KtlsFallbackReason.None)
+#pragma warning disable SYSLIB0040 // NoEncryption and AllowNoEncryption are obsolete, and still values that a caller can pass.
+        if (options.EncryptionPolicy != EncryptionPolicy.RequireEncryption)
         {
-            return reason;
+            return KtlsFallbackReason.EncryptionPolicy;
         }
+#pragma warning restore SYSLIB0040
 
-        SslStreamCertificateContext? certificate = options.ServerCertificateContext
-            ?? CertificateContexts.Get(options.ServerCertificate);
-        if (certificate is null || !PrivateKey.IsUsable(certificate.TargetCertificate))
-        {
-            return KtlsFallbackReason.PrivateKeyNotUsable;
-        }
-
-        RemoteCertificateValidationCallback? callback = options.RemoteCertificateValidationCallback ?? constructorCallback;
-        ContextFlags flags = enableKtls ? ContextFlags.EnableKtls : ContextFlags.None;
+        RemoteCertificateValidationCallback? validation = stream.ValidationWith(options.RemoteCertificateValidationCallback);
+        ContextFlags flags = whyNotKernel == KtlsFallbackReason.None ? ContextFlags.EnableKtls : ContextFlags.None;
         if (options.ClientCertificateRequired)
         {
             // A callback may accept a client without a certificate; without one, its absence is refused with an alert.
-            // No resumption: a resumed session would skip the verdict on the client's certificate.
+            // No resumption: a ticket does not carry the chain that the verdict needs.
             flags |= ContextFlags.VerifyPeer | ContextFlags.NoTickets
-                | (callback is null ? ContextFlags.RequirePeer : ContextFlags.None);
+                | (validation is null ? ContextFlags.RequirePeer : ContextFlags.None);
         }
 
-        if (!options.AllowTlsResume)
+        if (!options.AllowTlsResume || options.CipherSuitesPolicy is not null || Resumption.Disabled)
         {
             flags |= ContextFlags.NoTickets;
         }
 
-        reason = HandshakeOptions.TryCreateContextKey(
+        if (options.AllowRenegotiation)
+        {
+            flags |= ContextFlags.AllowRenegotiation;
+        }
+
+        KtlsFallbackReason reason = HandshakeOptions.TryCreateContextKey(
             isServer: true,
             flags,
             options.EnabledSslProtocols,
             options.CipherSuitesPolicy,
             options.ApplicationProtocols,
             certificate,
+            HandshakeOptions.SignatureAlgorithmsFor(options.AllowRsaPssPadding, options.AllowRsaPkcs1Padding),
             out TlsContextKey? key);
         if (reason != KtlsFallbackReason.None)
         {
             return reason;
         }
 
-        settings = new HandshakeSettings
+        HandshakeSettings made = new()
         {
             IsServer = true,
             Context = key!,
-            ValidationCallback = callback,
+            WhyNotKernel = whyNotKernel,
+            ValidationCallback = validation,
             ChainPolicy = options.CertificateChainPolicy?.Clone(),
             RevocationMode = options.CertificateRevocationCheckMode,
             PeerCertificateRequired = options.ClientCertificateRequired,
         };
+        settings = certificate is null ? made : WithCertificate(made, certificate);
         return KtlsFallbackReason.None;
     }
 
-    private static KtlsFallbackReason WhyNotOffloadable(SslServerAuthenticationOptions options)
+    private static HandshakeSettings? WithCertificate(HandshakeSettings settings, SslStreamCertificateContext? certificate) =>
+        certificate is null ? null : settings with
+        {
+            Context = settings.Context with { Certificate = certificate },
+            Trust = RuntimeInternals.TrustOf(certificate),
+        };
+
+    private static SslStreamCertificateContext? CertificateOf(SslServerAuthenticationOptions options) =>
+        options.ServerCertificateContext ?? OwnCertificates.ServerContextOf(options.ServerCertificate);
+
+    /// <summary>Asks the callback; <see langword="null"/> where it has no certificate for this name.</summary>
+    private static SslStreamCertificateContext? Select(
+        SslServerAuthenticationOptions options, in StreamCallbacks stream, string serverName)
     {
-        if (options.ServerCertificateSelectionCallback is not null)
+        X509Certificate? chosen;
+        if (options.ServerCertificateSelectionCallback is { } callback)
         {
-            return KtlsFallbackReason.ServerCertificateSelection;
+            chosen = callback(stream.Sender, serverName);
+            if (chosen is null)
+            {
+                return null;
+            }
+        }
+        else
+        {
+            X509CertificateCollection own = [];
+            if (CertificateOf(options) is { } configured)
+            {
+                own.Add(configured.TargetCertificate);
+            }
+
+            chosen = stream.Selection!(stream.Sender, "", own, null, []);
         }
 
-        if (options.AllowRenegotiation)
-        {
-            return KtlsFallbackReason.Renegotiation;
-        }
+        return OwnCertificates.ContextOf(chosen) ?? throw new NotSupportedException(NoCertificate);
+    }
 
-        if (!options.AllowRsaPssPadding || !options.AllowRsaPkcs1Padding)
+    private static void ThrowIfContradictory(SslServerAuthenticationOptions options, in StreamCallbacks stream)
+    {
+        if (options.ServerCertificateSelectionCallback is not null &&
+            (options.ServerCertificate is not null || options.ServerCertificateContext is not null || stream.Selection is not null))
         {
-            return KtlsFallbackReason.RsaPaddingRestricted;
+            throw new InvalidOperationException(
+                "A ServerCertificateSelectionCallback was given beside another way to the certificate: give one of them.");
         }
-
-        if (options.ServerCertificateContext is { } context && RuntimeInternals.HasTrust(context))
-        {
-            return KtlsFallbackReason.CertificateTrust;
-        }
-
-#pragma warning disable SYSLIB0040 // NoEncryption and AllowNoEncryption are obsolete, and still values that a caller can pass.
-        return options.EncryptionPolicy != EncryptionPolicy.RequireEncryption
-            ? KtlsFallbackReason.EncryptionPolicy
-            : KtlsFallbackReason.None;
-#pragma warning restore SYSLIB0040
     }
 }

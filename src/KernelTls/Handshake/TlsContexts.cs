@@ -1,5 +1,5 @@
-using System.Net.Security;
-using System.Runtime.InteropServices;
+using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
 using System.Text;
 using KernelTls.Interop;
 using KernelTls.Offload;
@@ -66,73 +66,76 @@ internal static class TlsContexts
             return null;
         }
 
-        SafeHandle? privateKey = null;
-        byte[][] chain = [];
+        nint context = Create(key);
+        if (context == 0)
+        {
+            reason = KtlsFallbackReason.OpenSslRefusedOptions;
+            return null;
+        }
+
+        return new SafeTlsContextHandle(context);
+    }
+
+    private static unsafe nint Create(TlsContextKey key)
+    {
+        X509Certificate2[] chain = [];
+        X509Certificate2[] announced = [];
+        SafeEvpPKeyHandle? privateKey = null;
         if (key.Certificate is { } certificate)
         {
-            privateKey = PrivateKey.TryOpen(certificate.TargetCertificate);
-            if (privateKey is null)
-            {
-                reason = KtlsFallbackReason.PrivateKeyNotUsable;
-                return null;
-            }
-
-            chain = [certificate.TargetCertificate.RawData, .. certificate.IntermediateCertificates.Select(c => c.RawData)];
+            chain = [certificate.TargetCertificate, .. certificate.IntermediateCertificates];
+            privateKey = RuntimeInternals.KeyOf(certificate);
+            announced = key.IsServer && RuntimeInternals.TrustOf(certificate) is { Announced: true } trust ? [.. trust.Roots] : [];
         }
 
-        using (privateKey)
-        {
-            nint context = Create(key, chain, privateKey?.DangerousGetHandle() ?? 0);
-            if (context == 0)
-            {
-                reason = KtlsFallbackReason.OpenSslRefusedOptions;
-                return null;
-            }
-
-            return new SafeTlsContextHandle(context);
-        }
-    }
-
-    private static unsafe nint Create(TlsContextKey key, byte[][] chain, nint privateKey)
-    {
+        // A name of its own: no context resumes what another one has agreed.
+        byte[] sessionIdContext = key.IsServer ? RandomNumberGenerator.GetBytes(32) : [];
         byte[] alpn = Encoding.Latin1.GetBytes(key.Alpn);
-        byte[] cipherList = Encoding.ASCII.GetBytes(key.CipherList + '\0');
-        byte[]? cipherSuites = key.CipherSuites is null ? null : Encoding.ASCII.GetBytes(key.CipherSuites + '\0');
-
-        // One array holds all certificates, so that one pin holds them all still.
-        byte[] der = [.. chain.SelectMany(c => c)];
-        Blob[] blobs = new Blob[chain.Length];
-        fixed (byte* alpnBytes = alpn, cipherListText = cipherList, cipherSuitesText = cipherSuites, derBytes = der)
-        fixed (Blob* certificates = blobs)
+        bool referenced = false;
+        using NativeCertificates certificates = new(chain);
+        using NativeCertificates clientCas = new(announced);
+        try
         {
-            int offset = 0;
-            for (int i = 0; i < chain.Length; i++)
+            privateKey?.DangerousAddRef(ref referenced);
+            fixed (byte* alpnBytes = alpn, sessionIdContextBytes = sessionIdContext)
+            fixed (byte* cipherList = Text(key.CipherList), cipherSuites = Text(key.CipherSuites), algorithms = Text(key.SignatureAlgorithms))
             {
-                blobs[i].Data = derBytes + offset;
-                blobs[i].Length = chain[i].Length;
-                offset += chain[i].Length;
+                ContextOptions options = new()
+                {
+                    Role = key.IsServer ? 1 : 0,
+                    Flags = key.Flags,
+                    MinVersion = key.MinVersion,
+                    MaxVersion = key.MaxVersion,
+                    CipherList = cipherList,
+                    CipherSuites = cipherSuites,
+                    Alpn = alpnBytes,
+                    AlpnLength = alpn.Length,
+                    CertificateCount = certificates.Count,
+                    Certificates = certificates.Count == 0 ? null : certificates.Blobs,
+                    PrivateKey = privateKey?.DangerousGetHandle() ?? 0,
+                    SessionIdContext = sessionIdContextBytes,
+                    SessionIdContextLength = sessionIdContext.Length,
+                    ClientCaCount = clientCas.Count,
+                    ClientCas = clientCas.Count == 0 ? null : clientCas.Blobs,
+                    SignatureAlgorithms = algorithms,
+                };
+                nint context = 0;
+                NativeResult result;
+                int errno = KtlsNative.KtlsNative_ContextCreate(&options, &context, &result);
+                return errno == 0 && result.Status == NativeStatus.Ok ? context : 0;
             }
-
-            ContextOptions options = new()
+        }
+        finally
+        {
+            if (referenced)
             {
-                Role = key.IsServer ? 1 : 0,
-                Flags = key.Flags,
-                MinVersion = key.MinVersion,
-                MaxVersion = key.MaxVersion,
-                CipherList = cipherListText,
-                CipherSuites = cipherSuitesText,
-                Alpn = alpnBytes,
-                AlpnLength = alpn.Length,
-                CertificateCount = blobs.Length,
-                Certificates = certificates,
-                PrivateKey = privateKey,
-            };
-            nint context = 0;
-            NativeResult result;
-            int errno = KtlsNative.KtlsNative_ContextCreate(&options, &context, &result);
-            return errno == 0 && result.Status == NativeStatus.Ok ? context : 0;
+                privateKey!.DangerousRelease();
+            }
         }
     }
+
+    /// <summary>NUL-terminated, or a null pointer once pinned.</summary>
+    private static byte[]? Text(string? text) => text is null ? null : Encoding.ASCII.GetBytes(text + '\0');
 
     private sealed record Entry(TlsContextKey Key, SafeTlsContextHandle Context);
 }

@@ -1,4 +1,7 @@
+using System.Net.Security;
 using System.Net.Sockets;
+using System.Security.Authentication;
+using System.Security.Cryptography.X509Certificates;
 using KernelTls.Interop;
 using KernelTls.IO;
 using KernelTls.Offload;
@@ -6,27 +9,33 @@ using KernelTls.Offload;
 namespace KernelTls.Handshake;
 
 /// <summary>
-/// One handshake on a socket: OpenSSL reads and writes the socket itself, this class waits where it would block. On failure
-/// everything it made is freed; on success it belongs to the <see cref="TlsSession"/>.
+/// One handshake on a socket: OpenSSL reads and writes the socket itself, this class waits where it would block and decides
+/// where it pauses: at the ClientHello, which settings answer it; at the server's CertificateRequest, which certificate to
+/// show. On failure everything it made is freed; on success it belongs to the <see cref="TlsSession"/>.
 /// </summary>
 internal sealed class TlsHandshake : IDisposable
 {
     private readonly Socket _socket;
-    private readonly HandshakeSettings _settings;
-    private readonly PeerVerifier _verifier;
+    private readonly SslStream _stream;
     private readonly SocketReceiver _receiver;
     private readonly TlsConnection _connection;
+    private readonly bool _offeredCertificate;
+    private HandshakeSettings _settings;
+    private SslStreamCertificateContext? _certificate;
+    private PeerVerifier _verifier;
     private bool _handedOver;
 
     /// <param name="socket">A connected TCP socket.</param>
     /// <param name="context">The SSL_CTX made from the settings.</param>
     /// <param name="settings">What to negotiate.</param>
-    /// <param name="sender">The stream, as the validation callback sees it.</param>
-    public TlsHandshake(Socket socket, SafeTlsContextHandle context, HandshakeSettings settings, object sender)
+    /// <param name="stream">The stream, as callbacks see it.</param>
+    public TlsHandshake(Socket socket, SafeTlsContextHandle context, HandshakeSettings settings, SslStream stream)
     {
         _socket = socket;
+        _stream = stream;
         _settings = settings;
-        _verifier = new PeerVerifier(sender, settings);
+        _certificate = settings.Certificate;
+        _verifier = new PeerVerifier(stream, settings);
 
         // An asynchronous operation makes .NET put the descriptor into non-blocking mode, for good, and emulate blocking in
         // synchronous ones. OpenSSL must never block inside a record. Sending nothing is the cheapest such operation.
@@ -38,42 +47,62 @@ internal sealed class TlsHandshake : IDisposable
 
         _connection = TlsConnection.Create(context, socket.SafeHandle, settings.ServerName);
         _receiver = new SocketReceiver(socket);
+        if (settings.Resumes)
+        {
+            ClientSessions.Shared.TryOffer(settings.Context, settings.TargetHost, _connection, out _offeredCertificate);
+        }
+
+        RuntimeInternals.PublishTargetHost(stream, settings.GivenHost);
+        Staple();
     }
 
     /// <summary>Shakes hands without blocking a thread.</summary>
-    public async Task<TlsSession> RunAsync(bool kernelWanted, CancellationToken cancellationToken)
+    public async Task<TlsSession> RunAsync(CancellationToken cancellationToken)
     {
         while (!Step(out NativeStatus wanted))
         {
-            if (wanted == NativeStatus.WantWrite)
+            switch (wanted)
             {
-                await Writability.WaitAsync(_socket.SafeHandle, cancellationToken).ConfigureAwait(false);
-            }
-            else
-            {
-                Check(await _receiver.ReceiveAsync(Memory<byte>.Empty, cancellationToken).ConfigureAwait(false));
+                case NativeStatus.WantWrite:
+                    await Writability.WaitAsync(_socket.SafeHandle, cancellationToken).ConfigureAwait(false);
+                    break;
+                case NativeStatus.WantRead:
+                    Check(await _receiver.ReceiveAsync(Memory<byte>.Empty, cancellationToken).ConfigureAwait(false));
+                    break;
+                default:
+                    await DecideAsync(wanted, cancellationToken).ConfigureAwait(false);
+                    break;
             }
         }
 
-        return Complete(kernelWanted);
+        return Complete();
     }
 
     /// <summary>Shakes hands, blocking; the socket's timeouts limit each wait.</summary>
-    public TlsSession Run(bool kernelWanted)
+    public TlsSession Run()
     {
         while (!Step(out NativeStatus wanted))
         {
-            if (wanted == NativeStatus.WantRead)
+            switch (wanted)
             {
-                Check(_receiver.WaitReadable());
-            }
-            else if (!_socket.Poll(SocketTimeouts.ToTimeSpan(_socket.SendTimeout), SelectMode.SelectWrite))
-            {
-                throw TlsErrors.Socket("The TLS handshake failed", SocketError.TimedOut);
+                case NativeStatus.WantWrite:
+                    if (!_socket.Poll(SocketTimeouts.ToTimeSpan(_socket.SendTimeout), SelectMode.SelectWrite))
+                    {
+                        throw TlsErrors.Socket("The TLS handshake failed", SocketError.TimedOut);
+                    }
+
+                    break;
+                case NativeStatus.WantRead:
+                    Check(_receiver.WaitReadable());
+                    break;
+                default:
+                    // The callbacks of blocking handshakes are synchronous: this does not wait.
+                    DecideAsync(wanted, CancellationToken.None).GetAwaiter().GetResult();
+                    break;
             }
         }
 
-        return Complete(kernelWanted);
+        return Complete();
     }
 
     public void Dispose()
@@ -97,6 +126,8 @@ internal sealed class TlsHandshake : IDisposable
                 return true;
             case NativeStatus.WantRead:
             case NativeStatus.WantWrite:
+            case NativeStatus.WantClientHello:
+            case NativeStatus.WantCertificate:
                 return false;
             default:
                 // The verdict on the certificate is the cause; OpenSSL's error only echoes it.
@@ -115,17 +146,92 @@ internal sealed class TlsHandshake : IDisposable
         }
     }
 
-    private TlsSession Complete(bool kernelWanted)
+    private async Task DecideAsync(NativeStatus pause, CancellationToken cancellationToken)
     {
+        if (pause == NativeStatus.WantCertificate)
+        {
+            string[] issuers = [.. _connection.GetAcceptableIssuers().Select(n => new X500DistinguishedName(n).Name)];
+            _certificate = _settings.CertificateSelector!.Select(_verifier.Certificate, issuers);
+            _connection.UseCertificate(_certificate);
+            return;
+        }
+
+        SslClientHelloInfo hello = _connection.GetClientHello();
+        RuntimeInternals.PublishTargetHost(_stream, hello.ServerName);
+        HandshakeSettings? chosen;
+        try
+        {
+            chosen = await _settings.Selection!(hello, cancellationToken).ConfigureAwait(false);
+        }
+        catch
+        {
+            // The peer is told that it is not to blame; what went wrong is for this end only.
+            _connection.Abort(TlsAlert.InternalError);
+            throw;
+        }
+
+        if (chosen is null)
+        {
+            _connection.Abort(hello.ServerName.Length > 0 ? TlsAlert.UnrecognizedName : TlsAlert.HandshakeFailure);
+            throw new AuthenticationException(
+                $"The ServerCertificateSelectionCallback gave no certificate for '{hello.ServerName}'.");
+        }
+
+        Answer(chosen);
+    }
+
+    /// <summary>From here on the handshake is what it would have been with these settings from the start.</summary>
+    private void Answer(HandshakeSettings settings)
+    {
+        if (TlsContexts.TryGet(settings.Context, out KtlsFallbackReason reason) is not { } context)
+        {
+            _connection.Abort(TlsAlert.InternalError);
+            throw new AuthenticationException(
+                $"OpenSSL refused the options that a callback chose ({reason}): check that the certificate fits its key and the cipher suites exist.");
+        }
+
+        _settings = settings;
+        _certificate = settings.Certificate;
+        _verifier = new PeerVerifier(_stream, settings);
+        _connection.SwitchContext(context);
+        Staple();
+    }
+
+    private void Staple()
+    {
+        if (_settings.IsServer && _certificate is not null && RuntimeInternals.OcspResponseOf(_certificate) is { } response)
+        {
+            _connection.SetOcspResponse(response);
+        }
+    }
+
+    private TlsSession Complete()
+    {
+        ConnectionInfo info = _connection.GetInfo();
         if (_verifier.Certificate is null)
         {
-            _verifier.JudgeAbsence();
+            if (info.Resumed != 0 && _connection.GetPeerCertificates() is { Count: > 0 } chain)
+            {
+                _verifier.JudgeResumed(chain);
+            }
+            else
+            {
+                _verifier.JudgeAbsence();
+            }
+
             _verifier.Refusal?.Throw();
         }
 
-        Platform platform = Platform.Current;
-        ConnectionInfo info = _connection.GetInfo();
-        TlsSession session = new(_socket, _connection, _receiver, _settings, _verifier.Certificate, info, kernelWanted, platform);
+        bool shown = _settings.IsServer || (info.Resumed != 0 ? _offeredCertificate : info.CertificateRequested != 0);
+        TlsSession session = new(
+            _socket,
+            _connection,
+            _receiver,
+            _settings,
+            shown ? _certificate?.TargetCertificate : null,
+            _verifier.Certificate,
+            info,
+            Platform.Current);
         _handedOver = true;
         return session;
     }

@@ -1,7 +1,6 @@
 using System.Net.Sockets;
 using System.Runtime.InteropServices;
 using System.Security.Authentication;
-using KernelTls.Handshake;
 using KernelTls.Interop;
 
 namespace KernelTls.IO;
@@ -10,7 +9,7 @@ namespace KernelTls.IO;
 /// The only owner and user of one SSL*: every call goes through one lock, none waits inside it. Each call names the socket's
 /// SafeHandle, whose reference keeps the descriptor from being reused meanwhile; between calls nothing pins it.
 /// </summary>
-internal sealed class TlsConnection : IDisposable
+internal sealed partial class TlsConnection : IDisposable
 {
     private readonly Lock _lock = new();
     private readonly SafeTlsConnectionHandle _handle;
@@ -38,27 +37,6 @@ internal sealed class TlsConnection : IDisposable
         return result.Status == NativeStatus.Ok
             ? new TlsConnection(new SafeTlsConnectionHandle(connection), socket)
             : throw TlsErrors.Handshake(result);
-    }
-
-    /// <summary>One handshake step; the verifier is called back during it.</summary>
-    public unsafe NativeResult Handshake(PeerVerifier verifier)
-    {
-        GCHandle state = GCHandle.Alloc(verifier);
-        try
-        {
-            NativeResult result;
-            lock (_lock)
-            {
-                Check(KtlsNative.KtlsNative_Handshake(
-                    _handle, _socket, &PeerVerifier.OnVerify, GCHandle.ToIntPtr(state), &result));
-            }
-
-            return result;
-        }
-        finally
-        {
-            state.Free();
-        }
     }
 
     /// <summary>SSL_read; with an empty buffer only control records are taken, and Ok says that data is ready.</summary>
@@ -147,6 +125,10 @@ internal sealed class TlsConnection : IDisposable
 
     internal static SslProtocols ToSslProtocols(int version) => version switch
     {
+#pragma warning disable SYSLIB0039 // Only where OpenSSL's own configuration allows them.
+        0x0301 => SslProtocols.Tls,
+        0x0302 => SslProtocols.Tls11,
+#pragma warning restore SYSLIB0039
         0x0303 => SslProtocols.Tls12,
         0x0304 => SslProtocols.Tls13,
         _ => SslProtocols.None,

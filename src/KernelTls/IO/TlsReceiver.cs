@@ -26,6 +26,7 @@ internal sealed class TlsReceiver : IDisposable
     private readonly SocketReceiver _socket;
     private readonly bool _kernel;
     private readonly bool _canRekey;
+    private readonly Action? _keepSession;
     private Operation? _operation;
     private Exception? _failure;
     private volatile bool _closed;
@@ -39,13 +40,22 @@ internal sealed class TlsReceiver : IDisposable
     /// <param name="kernel">Receiving is in the kernel.</param>
     /// <param name="pending">OpenSSL holds bytes from the handshake's last flight.</param>
     /// <param name="canRekey">The kernel takes a second key.</param>
-    public TlsReceiver(TlsConnection connection, TlsSender sender, SocketReceiver socket, bool kernel, bool pending, bool canRekey)
+    /// <param name="keepSession">Takes a session that the server gave; <see langword="null"/> where none is wanted.</param>
+    public TlsReceiver(
+        TlsConnection connection,
+        TlsSender sender,
+        SocketReceiver socket,
+        bool kernel,
+        bool pending,
+        bool canRekey,
+        Action? keepSession)
     {
         _connection = connection;
         _sender = sender;
         _socket = socket;
         _kernel = kernel;
         _canRekey = canRekey;
+        _keepSession = keepSession;
         _askOpenSsl = pending || !kernel;
     }
 
@@ -110,7 +120,7 @@ internal sealed class TlsReceiver : IDisposable
         _closed = true;
         try
         {
-            _ = _connection.Read(Span<byte>.Empty);
+            NoteSession(_connection.Read(Span<byte>.Empty));
         }
         catch (Exception e) when (e is ObjectDisposedException or IOException)
         {
@@ -189,6 +199,7 @@ internal sealed class TlsReceiver : IDisposable
         }
 
         NativeResult result = _connection.Read(buffer);
+        NoteSession(result);
         if (result.KeyUpdateDue)
         {
             _sender.AnswerKeyUpdate();
@@ -213,6 +224,14 @@ internal sealed class TlsReceiver : IDisposable
                 return true;
             default:
                 throw Fail(TlsErrors.Read(result, _canRekey));
+        }
+    }
+
+    private void NoteSession(in NativeResult result)
+    {
+        if (result.NewSession)
+        {
+            _keepSession?.Invoke();
         }
     }
 

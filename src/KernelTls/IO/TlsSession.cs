@@ -13,6 +13,7 @@ internal sealed class TlsSession : IDisposable
 {
     private readonly Socket _socket;
     private readonly TlsConnection _connection;
+    private readonly bool _showedCertificate;
     private KtlsOffload _offload;
     private bool _askedKernel;
 
@@ -21,28 +22,41 @@ internal sealed class TlsSession : IDisposable
         TlsConnection connection,
         SocketReceiver receiver,
         HandshakeSettings settings,
+        X509Certificate2? shownCertificate,
         X509Certificate2? remoteCertificate,
         in ConnectionInfo info,
-        bool kernelWanted,
         Platform platform)
     {
         _socket = socket;
         _connection = connection;
         Settings = settings;
         RemoteCertificate = remoteCertificate;
+        IsResumed = info.Resumed != 0;
         Protocol = TlsConnection.ToSslProtocols(info.ProtocolVersion);
         CipherSuite = (TlsCipherSuite)info.CipherSuite;
         ApplicationProtocol = info.AlpnLength == 0 ? null : ((ReadOnlySpan<byte>)info.Alpn)[..info.AlpnLength].ToArray();
-        LocalCertificate = settings.IsServer || info.CertificateRequested != 0 ? settings.Certificate : null;
+        LocalCertificate = shownCertificate;
+        _showedCertificate = shownCertificate is not null;
         TargetHost = settings.IsServer
             ? HandshakeOptions.PublishedServerName(NativeText.Decode(info.ServerName))
             : settings.GivenHost;
 
         OffloadFacts facts = new(
-            kernelWanted, platform.OpenSslVersion, platform.Kernel, Protocol, CipherSuite, info.KtlsSend != 0, info.KtlsReceive != 0);
+            settings.WhyNotKernel, platform.OpenSslVersion, platform.Kernel, Protocol, CipherSuite, info.KtlsSend != 0, info.KtlsReceive != 0);
         _offload = OffloadPlan.Decide(facts);
         Sender = new TlsSender(connection, socket, facts.SendSwitched, platform.CanRekey);
-        Receiver = new TlsReceiver(connection, Sender, receiver, facts.ReceiveSwitched, info.Pending != 0, platform.CanRekey);
+        Receiver = new TlsReceiver(
+            connection,
+            Sender,
+            receiver,
+            facts.ReceiveSwitched,
+            info.Pending != 0,
+            platform.CanRekey,
+            settings.Resumes ? KeepSession : null);
+        if (settings.Resumes)
+        {
+            KeepSession();
+        }
     }
 
     public HandshakeSettings Settings { get; }
@@ -55,6 +69,9 @@ internal sealed class TlsSession : IDisposable
     public X509Certificate2? LocalCertificate { get; }
 
     public X509Certificate2? RemoteCertificate { get; }
+
+    /// <summary>The session of an earlier connection was resumed.</summary>
+    public bool IsResumed { get; }
 
     public SslProtocols Protocol { get; }
 
@@ -101,6 +118,18 @@ internal sealed class TlsSession : IDisposable
         Sender.Dispose();
         Receiver.Dispose();
         _connection.Dispose();
+    }
+
+    /// <summary>Both Finished messages, for channel bindings.</summary>
+    public byte[] GetFinished(bool ofPeer) => _connection.GetFinished(ofPeer);
+
+    /// <summary>The server gave a session: later connections of the same kind may resume it.</summary>
+    private void KeepSession()
+    {
+        if (_connection.TakeSession() is { } session)
+        {
+            ClientSessions.Shared.Add(Settings.Context, Settings.TargetHost, session, _showedCertificate);
+        }
     }
 
     private unsafe KtlsOffload AskKernel(KtlsOffload offload)

@@ -5,6 +5,8 @@ internal static class Errno
 {
     public const int NoEntry = 2;            // ENOENT
     public const int Pipe = 32;              // EPIPE
+    public const int Range = 34;             // ERANGE
+    public const int NoData = 61;            // ENODATA
     public const int NotSupported = 95;      // ENOTSUP, EOPNOTSUPP
     public const int ConnectionReset = 104;  // ECONNRESET
     public const int NotConnected = 107;     // ENOTCONN

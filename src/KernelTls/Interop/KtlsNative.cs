@@ -36,6 +36,44 @@ internal static unsafe partial class KtlsNative
         NativeResult* result);
 
     [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_GetClientHello(SafeTlsConnectionHandle connection, ClientHelloData* clientHello);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_SwitchContext(
+        SafeTlsConnectionHandle connection, SafeTlsContextHandle newContext, NativeResult* result);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_AbortHandshake(
+        SafeTlsConnectionHandle connection, SafeSocketHandle socket, int alert, NativeResult* result);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_SetOcspResponse(SafeTlsConnectionHandle connection, byte* data, int length);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_GetAcceptableIssuer(
+        SafeTlsConnectionHandle connection, int index, byte* buffer, int capacity, int* length);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_UseCertificate(
+        SafeTlsConnectionHandle connection, Blob* certificates, int count, nint privateKey, NativeResult* result);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_GetFinished(
+        SafeTlsConnectionHandle connection, int peer, byte* buffer, int capacity, int* length);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_TakeSession(SafeTlsConnectionHandle connection, nint* session);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_UseSession(SafeTlsConnectionHandle connection, SafeTlsSessionHandle session);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_SessionInfo(SafeTlsSessionHandle session, SessionInfo* info);
+
+    [LibraryImport(LibraryName)]
+    internal static partial void KtlsNative_SessionFree(nint session);
+
+    [LibraryImport(LibraryName)]
     internal static partial int KtlsNative_Read(
         SafeTlsConnectionHandle connection, SafeSocketHandle socket, byte* buffer, int capacity, NativeResult* result);
 

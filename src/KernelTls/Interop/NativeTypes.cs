@@ -30,13 +30,16 @@ internal struct NativeResult
     public int Reason;
     private readonly int _pending;
     private readonly int _keyUpdate;
-    private readonly int _reserved;
+    private readonly int _newSession;
 
     /// <summary>OpenSSL holds bytes that were received and not handed out.</summary>
     public readonly bool Pending => _pending != 0;
 
     /// <summary>A KeyUpdate of ours is due and not yet sent.</summary>
     public readonly bool KeyUpdateDue => _keyUpdate != 0;
+
+    /// <summary>A read met a session ticket: there is a session to take.</summary>
+    public readonly bool NewSession => _newSession != 0;
 }
 
 [Flags]
@@ -143,6 +146,45 @@ internal struct ConnectionInfo
     public Bytes256 Alpn;
     public Bytes256 ServerName;
     public int CertificateRequested;
+}
+
+/// <summary>Versions a ClientHello offers (KTLS_OFFERS_*).</summary>
+[Flags]
+internal enum OfferedVersions
+{
+    None = 0,
+    Ssl3 = 0x1,
+    Tls10 = 0x2,
+    Tls11 = 0x4,
+    Tls12 = 0x8,
+    Tls13 = 0x10,
+}
+
+[InlineArray(1024)]
+internal struct Bytes1024
+{
+    private byte _first;
+}
+
+[StructLayout(LayoutKind.Sequential)]
+internal struct ClientHelloData
+{
+    public OfferedVersions Versions;
+    public int AlpnLength;
+    public int AlpnTruncated;
+    private readonly int _reserved;
+    public Bytes256 ServerName;
+    public Bytes1024 Alpn;
+}
+
+[StructLayout(LayoutKind.Sequential)]
+internal struct SessionInfo
+{
+    public int ProtocolVersion;
+    public int Resumable;
+    public long CreatedSeconds;
+    public long TimeoutSeconds;
+    public long TicketLifetimeSeconds;
 }
 
 /// <summary>Where the kernel says a direction's keys are (KTLS_CONF_*).</summary>

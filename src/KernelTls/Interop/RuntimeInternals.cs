@@ -3,6 +3,8 @@ using System.Net.Security;
 using System.Net.Sockets;
 using System.Reflection;
 using System.Security.Authentication;
+using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
 
 namespace KernelTls.Interop;
 
@@ -13,15 +15,17 @@ namespace KernelTls.Interop;
 /// <remarks>
 /// They serve three ends: to publish what was negotiated through the members of <see cref="SslStream"/> that a subclass cannot
 /// override (<see cref="SslStream.NegotiatedApplicationProtocol"/>, without which HttpClient offers no HTTP/2, and
-/// <see cref="SslStream.TargetHostName"/>), to see whether a certificate context carries a trust list, and to keep
-/// <see cref="Socket.Connected"/> true where the kernel's way of announcing a control record makes a socket believe it lost
-/// its connection.
+/// <see cref="SslStream.TargetHostName"/>); to read what options hold and do not show (keys, trust lists, OCSP responses,
+/// OpenSSL's names of cipher suites); and to keep <see cref="Socket.Connected"/> true where the kernel's way of announcing a
+/// control record makes a socket believe it lost its connection.
 /// </remarks>
 [UnconditionalSuppressMessage("Trimming", "IL2080", Justification = "ILLink.Descriptors.xml keeps these members; where one is missing all the same, IsAvailable says so.")]
 internal static class RuntimeInternals
 {
     private const BindingFlags Instance = BindingFlags.Instance | BindingFlags.Public | BindingFlags.NonPublic;
+    private const BindingFlags Static = BindingFlags.Static | BindingFlags.Public | BindingFlags.NonPublic;
 
+    // What was negotiated.
     private static readonly Type? s_infoType = Type.GetType("System.Net.Security.SslConnectionInfo, System.Net.Security");
     private static readonly Type? s_optionsType = Type.GetType("System.Net.Security.SslAuthenticationOptions, System.Net.Security");
     private static readonly FieldInfo? s_info = typeof(SslStream).GetField("_connectionInfo", Instance);
@@ -38,11 +42,37 @@ internal static class RuntimeInternals
     private static readonly MethodInfo? s_mapCipherSuite =
         s_infoType?.GetMethod("MapCipherSuite", Instance, [typeof(TlsCipherSuite)]);
 
+    private static readonly PropertyInfo? s_targetHost = s_optionsType?.GetProperty("TargetHost", Instance);
+
+    // What options hold.
+    private static readonly FieldInfo? s_key = typeof(SslStreamCertificateContext).GetField("KeyHandle", Instance);
     private static readonly FieldInfo? s_trust = typeof(SslStreamCertificateContext).GetField("Trust", Instance);
+    private static readonly FieldInfo? s_trustStore = typeof(SslCertificateTrust).GetField("_store", Instance);
+    private static readonly FieldInfo? s_trustList = typeof(SslCertificateTrust).GetField("_trustList", Instance);
+    private static readonly FieldInfo? s_sendTrust = typeof(SslCertificateTrust).GetField("_sendTrustInHandshake", Instance);
+    private static readonly CreateContext? s_createContext = typeof(SslStreamCertificateContext)
+        .GetMethod("Create", Static, CreateParameters)?.CreateDelegate<CreateContext>();
+
+    private static readonly Func<SslStreamCertificateContext, byte[]?>? s_ocspResponse = typeof(SslStreamCertificateContext)
+        .GetMethod("GetOcspResponseNoWaiting", Instance, Type.EmptyTypes)?.CreateDelegate<Func<SslStreamCertificateContext, byte[]?>>();
+
+    private static readonly PropertyInfo? s_policy = typeof(CipherSuitesPolicy).GetProperty("Pal", Instance);
+    private static readonly Type? s_policyType = Type.GetType("System.Net.Security.CipherSuitesPolicyPal, System.Net.Security");
+    private static readonly FieldInfo? s_tls12Suites = s_policyType?.GetField("_cipherSuites", Instance);
+    private static readonly FieldInfo? s_tls13Suites = s_policyType?.GetField("_tls13CipherSuites", Instance);
+
     private static readonly Action<Socket>? s_setToConnected = typeof(Socket)
         .GetMethod("SetToConnected", Instance, Type.EmptyTypes)?.CreateDelegate<Action<Socket>>();
 
-    private static readonly PropertyInfo? s_targetHost = s_optionsType?.GetProperty("TargetHost", Instance);
+    private static Type[] CreateParameters =>
+        [typeof(X509Certificate2), typeof(X509Certificate2Collection), typeof(bool), typeof(SslCertificateTrust), typeof(bool)];
+
+    private delegate SslStreamCertificateContext CreateContext(
+        X509Certificate2 target,
+        X509Certificate2Collection? additional,
+        bool offline,
+        SslCertificateTrust? trust,
+        bool noOcspFetch);
 
     /// <summary>Every member needed is there, with the expected type.</summary>
     public static bool IsAvailable { get; } =
@@ -52,23 +82,62 @@ internal static class RuntimeInternals
         Is(s_cipher, typeof(int)) && Is(s_cipherBits, typeof(int)) && Is(s_hash, typeof(int)) &&
         Is(s_hashBits, typeof(int)) && Is(s_exchange, typeof(int)) && Is(s_exchangeBits, typeof(int)) &&
         s_mapCipherSuite is not null && Is(s_targetHost, typeof(string)) &&
-        s_setToConnected is not null &&
-        s_trust is not null && s_trust.FieldType == typeof(SslCertificateTrust);
+        Is(s_key, typeof(SafeEvpPKeyHandle)) && Is(s_trust, typeof(SslCertificateTrust)) &&
+        Is(s_trustStore, typeof(X509Store)) && Is(s_trustList, typeof(X509Certificate2Collection)) && Is(s_sendTrust, typeof(bool)) &&
+        s_createContext is not null && s_ocspResponse is not null &&
+        s_policy is not null && s_policy.PropertyType == s_policyType && Is(s_tls12Suites, typeof(byte[])) && Is(s_tls13Suites, typeof(byte[])) &&
+        s_setToConnected is not null;
 
     /// <summary>A receive failed, and the connection lives: Socket.Connected says so again.</summary>
     public static void SetToConnected(Socket socket) => s_setToConnected!(socket);
 
-    /// <summary>The context was made with a trust list, which decides whom to trust and may be announced to clients.</summary>
-    public static bool HasTrust(SslStreamCertificateContext context) => s_trust!.GetValue(context) is not null;
+    /// <summary>The private key as OpenSSL holds it; the context's own reference, not to be disposed.</summary>
+    public static SafeEvpPKeyHandle KeyOf(SslStreamCertificateContext context) => (SafeEvpPKeyHandle)s_key!.GetValue(context)!;
+
+    /// <summary>A context as SslStream makes it from a bare certificate: its chain is built, and no OCSP response is fetched unless asked for.</summary>
+    public static SslStreamCertificateContext CreateCertificateContext(X509Certificate2 certificate, bool fetchOcsp) =>
+        s_createContext!(certificate, null, offline: false, null, !fetchOcsp);
+
+    /// <summary>The OCSP response to staple, where the context has one ready.</summary>
+    public static byte[]? OcspResponseOf(SslStreamCertificateContext context) => s_ocspResponse!(context);
+
+    /// <summary>Whom the context trusts; <see langword="null"/> where it was made without a trust list.</summary>
+    public static CertificateTrust? TrustOf(SslStreamCertificateContext context)
+    {
+        if (s_trust!.GetValue(context) is not { } trust)
+        {
+            return null;
+        }
+
+        return new CertificateTrust(
+            (X509Store?)s_trustStore!.GetValue(trust),
+            (X509Certificate2Collection?)s_trustList!.GetValue(trust),
+            (bool)s_sendTrust!.GetValue(trust)!);
+    }
+
+    /// <summary>A policy's suites as this OpenSSL names them, those it does not know left out: TLS 1.2 and below, and TLS 1.3.</summary>
+    public static (string Tls12, string Tls13) NamesOf(CipherSuitesPolicy policy)
+    {
+        object names = s_policy!.GetValue(policy)!;
+        return (Text(s_tls12Suites!), Text(s_tls13Suites!));
+
+        string Text(FieldInfo field) => NativeText.Decode((byte[])field.GetValue(names)!);
+    }
+
+    /// <summary>
+    /// Makes <see cref="SslStream.TargetHostName"/> answer: a client's name as given, a server's SNI as received, readable;
+    /// empty for none.
+    /// </summary>
+    public static void PublishTargetHost(SslStream stream, string targetHost) =>
+        s_targetHost!.SetValue(s_options!.GetValue(stream), targetHost);
 
     /// <summary>Publishes the connection's properties; the strengths come back as the base class derives them from the suite.</summary>
     /// <param name="stream">The stream whose base members are lit up.</param>
     /// <param name="protocol">Negotiated version.</param>
     /// <param name="suite">Negotiated suite.</param>
     /// <param name="applicationProtocol">Negotiated ALPN protocol, <see langword="null"/> for none.</param>
-    /// <param name="targetHost">Client: the name as given; server: the SNI received, readable. Empty for none.</param>
     public static CipherStrengths Publish(
-        SslStream stream, SslProtocols protocol, TlsCipherSuite suite, byte[]? applicationProtocol, string targetHost)
+        SslStream stream, SslProtocols protocol, TlsCipherSuite suite, byte[]? applicationProtocol)
     {
         object info = s_info!.GetValue(stream)!;
         s_protocol!.SetValue(info, (int)protocol);
@@ -76,7 +145,6 @@ internal static class RuntimeInternals
         s_applicationProtocol!.SetValue(info, applicationProtocol);
         s_mapCipherSuite!.Invoke(info, [suite]);
         s_info.SetValue(stream, info);
-        s_targetHost!.SetValue(s_options!.GetValue(stream), targetHost);
 
         return new CipherStrengths(
             (CipherAlgorithmType)(int)s_cipher!.GetValue(info)!,
@@ -91,8 +159,9 @@ internal static class RuntimeInternals
 
     private static bool Is(PropertyInfo? property, Type type) =>
         property is not null && property.PropertyType == type && property.CanRead && property.CanWrite;
-}
 
+    private static bool Is(FieldInfo? field, Type type) => field is not null && field.FieldType == type;
+}
 /// <summary>What the obsolete strength properties of <see cref="SslStream"/> report.</summary>
 internal readonly record struct CipherStrengths(
     CipherAlgorithmType Cipher,
@@ -101,3 +170,27 @@ internal readonly record struct CipherStrengths(
     int HashBits,
     ExchangeAlgorithmType Exchange,
     int ExchangeBits);
+
+/// <summary>What an <see cref="SslCertificateTrust"/> says: the roots to trust, and whether clients are told their names.</summary>
+internal sealed record CertificateTrust(X509Store? Store, X509Certificate2Collection? List, bool Announced)
+{
+    /// <summary>The roots of the store and of the list.</summary>
+    public X509Certificate2Collection Roots
+    {
+        get
+        {
+            X509Certificate2Collection roots = [];
+            if (Store is not null)
+            {
+                roots.AddRange(Store.Certificates);
+            }
+
+            if (List is not null)
+            {
+                roots.AddRange(List);
+            }
+
+            return roots;
+        }
+    }
+}

@@ -31,3 +31,18 @@ internal sealed class SafeTlsConnectionHandle : SafeHandle
         return true;
     }
 }
+
+/// <summary>Owns a KtlsSession (a reference to an SSL_SESSION).</summary>
+internal sealed class SafeTlsSessionHandle : SafeHandle
+{
+    public SafeTlsSessionHandle(nint session)
+        : base(0, ownsHandle: true) => SetHandle(session);
+
+    public override bool IsInvalid => handle == 0;
+
+    protected override bool ReleaseHandle()
+    {
+        KtlsNative.KtlsNative_SessionFree(handle);
+        return true;
+    }
+}

@@ -4,7 +4,7 @@ using System.Security.Authentication;
 namespace KernelTls.Offload;
 
 /// <summary>Everything the offload plan depends on, gathered after the handshake.</summary>
-/// <param name="KernelWanted"><see langword="false"/> for the DirectOpenSsl experiment.</param>
+/// <param name="WhyNotKernel">None: the kernel was asked for. Otherwise why it was not.</param>
 /// <param name="OpenSsl">Version of the loaded OpenSSL.</param>
 /// <param name="Kernel">What the kernel takes.</param>
 /// <param name="Protocol">Negotiated version.</param>
@@ -12,7 +12,7 @@ namespace KernelTls.Offload;
 /// <param name="SendSwitched">OpenSSL says that it gave the sending keys to the kernel (BIO_get_ktls_send).</param>
 /// <param name="ReceiveSwitched">OpenSSL says that it gave the receiving keys to the kernel (BIO_get_ktls_recv).</param>
 internal readonly record struct OffloadFacts(
-    bool KernelWanted,
+    KtlsFallbackReason WhyNotKernel,
     Version OpenSsl,
     KernelAbilities Kernel,
     SslProtocols Protocol,

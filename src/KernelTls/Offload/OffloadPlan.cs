@@ -50,9 +50,9 @@ internal static class OffloadPlan
             return (KtlsDataPath.Kernel, KtlsFallbackReason.None);
         }
 
-        if (!facts.KernelWanted)
+        if (facts.WhyNotKernel != KtlsFallbackReason.None)
         {
-            return (KtlsDataPath.OpenSsl, KtlsFallbackReason.DirectOpenSsl);
+            return (KtlsDataPath.OpenSsl, facts.WhyNotKernel);
         }
 
         KtlsFallbackReason foreseen =

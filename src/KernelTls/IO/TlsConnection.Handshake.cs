@@ -1,0 +1,199 @@
+using System.Net.Security;
+using System.Runtime.InteropServices;
+using System.Security.Authentication;
+using System.Security.Cryptography;
+using KernelTls.Handshake;
+using KernelTls.Interop;
+
+namespace KernelTls.IO;
+
+// The calls that belong to the handshake: its steps, what it pauses for, and what it leaves behind.
+internal sealed partial class TlsConnection
+{
+    /// <summary>One handshake step; the verifier is called back during it.</summary>
+    public unsafe NativeResult Handshake(PeerVerifier verifier)
+    {
+        GCHandle state = GCHandle.Alloc(verifier);
+        try
+        {
+            NativeResult result;
+            lock (_lock)
+            {
+                Check(KtlsNative.KtlsNative_Handshake(
+                    _handle, _socket, &PeerVerifier.OnVerify, GCHandle.ToIntPtr(state), &result));
+            }
+
+            return result;
+        }
+        finally
+        {
+            state.Free();
+        }
+    }
+
+    /// <summary>What the client offers, while the handshake is paused at its ClientHello.</summary>
+    public unsafe SslClientHelloInfo GetClientHello()
+    {
+        ClientHelloData hello;
+        lock (_lock)
+        {
+            Check(KtlsNative.KtlsNative_GetClientHello(_handle, &hello));
+        }
+
+        return new SslClientHelloInfo(
+            HandshakeOptions.PublishedServerName(NativeText.Decode(hello.ServerName)), ToSslProtocols(hello.Versions));
+    }
+
+    /// <summary>The handshake, paused at the ClientHello, goes on with another SSL_CTX.</summary>
+    public unsafe void SwitchContext(SafeTlsContextHandle context)
+    {
+        NativeResult result;
+        lock (_lock)
+        {
+            Check(KtlsNative.KtlsNative_SwitchContext(_handle, context, &result));
+        }
+
+        if (result.Status != NativeStatus.Ok)
+        {
+            throw TlsErrors.Handshake(result);
+        }
+    }
+
+    /// <summary>The handshake, paused at the ClientHello, ends with an alert, as far as the socket takes it.</summary>
+    public unsafe void Abort(TlsAlert alert)
+    {
+        NativeResult result;
+        lock (_lock)
+        {
+            Check(KtlsNative.KtlsNative_AbortHandshake(_handle, _socket, (int)alert, &result));
+        }
+    }
+
+    /// <summary>To be stapled to the server's certificate (RFC 6066, section 8). One that OpenSSL cannot staple is left out.</summary>
+    public unsafe void SetOcspResponse(byte[] response)
+    {
+        const int Limit = 16000;
+        if (response.Length is > 0 and <= Limit)
+        {
+            fixed (byte* bytes = response)
+            {
+                lock (_lock)
+                {
+                    Check(KtlsNative.KtlsNative_SetOcspResponse(_handle, bytes, response.Length));
+                }
+            }
+        }
+    }
+
+    /// <summary>DER of the names of issuers that the server accepts.</summary>
+    public unsafe List<byte[]> GetAcceptableIssuers() => FetchAll(&KtlsNative.KtlsNative_GetAcceptableIssuer);
+
+    /// <summary>DER of the peer's certificates, leaf first.</summary>
+    public unsafe List<byte[]> GetPeerCertificates() => FetchAll(&KtlsNative.KtlsNative_GetPeerCertificate);
+
+    /// <summary>The Finished message that this end sent, or the peer's.</summary>
+    public unsafe byte[] GetFinished(bool ofPeer) =>
+        Fetch(&KtlsNative.KtlsNative_GetFinished, ofPeer ? 1 : 0) ?? throw new InvalidOperationException("The handshake has not ended.");
+
+    /// <summary>The client's handshake, paused at the server's CertificateRequest, goes on with this certificate, or with none.</summary>
+    public unsafe void UseCertificate(SslStreamCertificateContext? certificate)
+    {
+        SafeEvpPKeyHandle? key = certificate is null ? null : RuntimeInternals.KeyOf(certificate);
+        bool referenced = false;
+        using NativeCertificates chain = new(
+            certificate is null ? [] : [certificate.TargetCertificate, .. certificate.IntermediateCertificates]);
+        NativeResult result;
+        try
+        {
+            key?.DangerousAddRef(ref referenced);
+            lock (_lock)
+            {
+                Check(KtlsNative.KtlsNative_UseCertificate(
+                    _handle, chain.Count == 0 ? null : chain.Blobs, chain.Count, key?.DangerousGetHandle() ?? 0, &result));
+            }
+        }
+        finally
+        {
+            if (referenced)
+            {
+                key!.DangerousRelease();
+            }
+        }
+
+        if (result.Status != NativeStatus.Ok)
+        {
+            throw TlsErrors.Handshake(result);
+        }
+    }
+
+    /// <summary>Offers a session in the client's handshake, which has not begun.</summary>
+    public void UseSession(SafeTlsSessionHandle session)
+    {
+        lock (_lock)
+        {
+            Check(KtlsNative.KtlsNative_UseSession(_handle, session));
+        }
+    }
+
+    /// <summary>The newest session that the server gave since the last call, or <see langword="null"/>.</summary>
+    public unsafe SafeTlsSessionHandle? TakeSession()
+    {
+        nint session = 0;
+        lock (_lock)
+        {
+            Check(KtlsNative.KtlsNative_TakeSession(_handle, &session));
+        }
+
+        return session == 0 ? null : new SafeTlsSessionHandle(session);
+    }
+
+    private static SslProtocols ToSslProtocols(OfferedVersions versions)
+    {
+        SslProtocols protocols = SslProtocols.None;
+#pragma warning disable SYSLIB0039, CS0618 // What the client offers, be it ever so old.
+        protocols |= (versions & OfferedVersions.Ssl3) != 0 ? SslProtocols.Ssl3 : SslProtocols.None;
+        protocols |= (versions & OfferedVersions.Tls10) != 0 ? SslProtocols.Tls : SslProtocols.None;
+        protocols |= (versions & OfferedVersions.Tls11) != 0 ? SslProtocols.Tls11 : SslProtocols.None;
+#pragma warning restore SYSLIB0039, CS0618
+        protocols |= (versions & OfferedVersions.Tls12) != 0 ? SslProtocols.Tls12 : SslProtocols.None;
+        return protocols | ((versions & OfferedVersions.Tls13) != 0 ? SslProtocols.Tls13 : SslProtocols.None);
+    }
+
+    private unsafe List<byte[]> FetchAll(delegate*<SafeTlsConnectionHandle, int, byte*, int, int*, int> fetch)
+    {
+        List<byte[]> all = [];
+        while (Fetch(fetch, all.Count) is { } one)
+        {
+            all.Add(one);
+        }
+
+        return all;
+    }
+
+    /// <summary>Asks for the size, then for the bytes. <see langword="null"/>: there is no such thing.</summary>
+    private unsafe byte[]? Fetch(delegate*<SafeTlsConnectionHandle, int, byte*, int, int*, int> fetch, int index)
+    {
+        lock (_lock)
+        {
+            int length;
+            int errno = fetch(_handle, index, null, 0, &length);
+            if (errno == Errno.NoData)
+            {
+                return null;
+            }
+
+            if (errno != Errno.Range)
+            {
+                Check(errno);
+            }
+
+            byte[] bytes = new byte[length];
+            fixed (byte* buffer = bytes)
+            {
+                Check(fetch(_handle, index, buffer, length, &length));
+            }
+
+            return bytes;
+        }
+    }
+}
