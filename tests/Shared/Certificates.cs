@@ -6,7 +6,7 @@ using System.Security.Cryptography.X509Certificates;
 namespace KernelTls.Tests;
 
 /// <summary>Certificates made in the process: a test authority and what it signed. Names are <c>localhost</c> and 127.0.0.1.</summary>
-internal static class Certificates
+internal static partial class Certificates
 {
     private static readonly Lazy<X509Certificate2> s_authority = new(() => SelfSign("KernelTls test authority", isAuthority: true));
     private static readonly Lazy<X509Certificate2> s_ecdsa = new(() => Sign(NewEcdsa("localhost"), "localhost"));
@@ -50,6 +50,10 @@ internal static class Certificates
 
     public static SslStreamCertificateContext Context(X509Certificate2 certificate) =>
         SslStreamCertificateContext.Create(certificate, additionalCertificates: null, offline: true);
+
+    /// <summary>The certificate alone, as a peer would know it.</summary>
+    public static X509Certificate2 WithoutKey(X509Certificate2 certificate) =>
+        X509CertificateLoader.LoadCertificate(certificate.RawDataMemory.Span);
 
     /// <summary>Trusts the test authority and nobody else.</summary>
     public static X509ChainPolicy Trust() => new()

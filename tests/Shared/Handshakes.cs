@@ -20,6 +20,12 @@ internal static class Handshakes
             ? own.AuthenticateAsServerAsync(options, cancellationToken)
             : stream.AuthenticateAsServerAsync(options, cancellationToken);
 
+    public static Task ShakeServerAsync(
+        this SslStream stream, ServerOptionsSelectionCallback callback, object? state, CancellationToken cancellationToken = default) =>
+        stream is KtlsStream own
+            ? own.AuthenticateAsServerAsync(callback, state, cancellationToken)
+            : stream.AuthenticateAsServerAsync(callback, state, cancellationToken);
+
     public static void ShakeClient(this SslStream stream, SslClientAuthenticationOptions options)
     {
         if (stream is KtlsStream own)

@@ -25,6 +25,17 @@ public static class Modes
 
     public static TheoryData<TlsMode, SslProtocols> AllManaged => Cross(Every.Except(OnOpenSsl));
 
+    /// <summary>Every mode, with each of the values.</summary>
+    public static TheoryData<TlsMode, T> With<T>(params IEnumerable<T> values) =>
+        [.. from mode in Every from value in values select new TheoryDataRow<TlsMode, T>(mode, value)];
+
+    /// <summary>Every mode and version, with each of the values.</summary>
+    public static TheoryData<TlsMode, SslProtocols, T> AllWith<T>(params IEnumerable<T> values) =>
+        [.. from mode in Every
+            from version in s_versions
+            from value in values
+            select new TheoryDataRow<TlsMode, SslProtocols, T>(mode, version, value)];
+
     private static TlsMode[] Chosen(string? names)
     {
         TlsMode[] all = IncludeKernel
@@ -37,11 +48,12 @@ public static class Modes
         TlsMode mode,
         Stream inner,
         bool leaveInnerStreamOpen = false,
-        RemoteCertificateValidationCallback? validation = null) =>
+        RemoteCertificateValidationCallback? validation = null,
+        LocalCertificateSelectionCallback? selection = null,
+        EncryptionPolicy policy = EncryptionPolicy.RequireEncryption) =>
         mode == TlsMode.Stock
-            ? new SslStream(inner, leaveInnerStreamOpen, validation)
-            : new KtlsStream(
-                inner, leaveInnerStreamOpen, validation, null, EncryptionPolicy.RequireEncryption, OptionsOf(mode));
+            ? new SslStream(inner, leaveInnerStreamOpen, validation, selection, policy)
+            : new KtlsStream(inner, leaveInnerStreamOpen, validation, selection, policy, OptionsOf(mode));
 
     internal static KtlsOptions OptionsOf(TlsMode mode) => mode switch
     {

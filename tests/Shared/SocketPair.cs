@@ -6,7 +6,7 @@ namespace KernelTls.Tests;
 /// <summary>Two connected TCP sockets over loopback.</summary>
 internal sealed class SocketPair : IDisposable
 {
-    private SocketPair(Socket client, Socket server)
+    public SocketPair(Socket client, Socket server)
     {
         Client = client;
         Server = server;
