@@ -180,7 +180,7 @@ typedef struct KtlsClientHello
     int32_t alpnLength;      /* bytes in alpn; 0: no extension, or a malformed one */
     int32_t alpnTruncated;   /* 1: the offer is longer; alpn holds the names that fit, whole */
     int32_t reserved;        /* 0 */
-    uint8_t serverName[256]; /* NUL-terminated, printable ASCII; empty: no server_name, or a malformed one */
+    uint8_t serverName[256]; /* NUL-terminated, no control characters; empty: no server_name, or malformed */
     uint8_t alpn[1024];      /* wire form (RFC 7301, 3.1), without the list's own length */
 } KtlsClientHello;
 _Static_assert(sizeof(KtlsClientHello) == 1296, "mirrored by the managed side");

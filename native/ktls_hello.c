@@ -51,7 +51,8 @@ static bool FindExtension(const KtlsOpenSsl* api, SSL* ssl, unsigned int type, B
     return api->SSL_client_hello_get0_ext(ssl, type, &bytes->at, &bytes->left) == 1;
 }
 
-/* RFC 6066, 3: a list, in which only one entry makes sense, of a type and a name. */
+/* RFC 6066, 3: a list, in which only one entry makes sense, of a type and a name. Names should be ASCII; some clients
+ * (SslStream) send what they were given in UTF-8. */
 static void ReadServerName(const KtlsOpenSsl* api, SSL* ssl, KtlsClientHello* hello)
 {
     Bytes bytes;
@@ -64,7 +65,7 @@ static void ReadServerName(const KtlsOpenSsl* api, SSL* ssl, KtlsClientHello* he
     }
     for (size_t i = 0; i < bytes.left; i++)
     {
-        if (bytes.at[i] <= ' ' || bytes.at[i] > '~')
+        if (bytes.at[i] <= ' ' || bytes.at[i] == 0x7F)
         {
             return;
         }

@@ -15,6 +15,7 @@ namespace KernelTls;
 public partial class KtlsStream
 {
     private int _handshakeStarted;
+    private bool? _isServer;
     private ExceptionDispatchInfo? _handshakeFailure;
 
     /// <summary>Shakes hands as a client, blocking; the inner stream's timeouts limit each wait.</summary>
@@ -164,6 +165,7 @@ public partial class KtlsStream
                 TlsContexts.TryGet(settings!.Context, out reason) is { } context)
             {
                 ClaimHandshake();
+                _isServer = isServer;
                 handshake = new TlsHandshake(socket!, context, settings, this);
                 return true;
             }

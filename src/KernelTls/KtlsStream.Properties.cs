@@ -1,6 +1,8 @@
+using System.Net;
 using System.Net.Security;
 using System.Security.Authentication;
 using System.Security.Cryptography.X509Certificates;
+using KernelTls.Handshake;
 using KernelTls.IO;
 
 namespace KernelTls;
@@ -24,7 +26,7 @@ public partial class KtlsStream
     public override bool IsSigned => _session is not null ? IsAuthenticated : base.IsSigned;
 
     /// <inheritdoc/>
-    public override bool IsServer => _session is { } s ? s.Settings.IsServer : base.IsServer;
+    public override bool IsServer => _isServer ?? base.IsServer;
 
     /// <inheritdoc/>
     public override SslProtocols SslProtocol => Alive is { } s ? s.Protocol : base.SslProtocol;
@@ -65,6 +67,12 @@ public partial class KtlsStream
     /// <inheritdoc/>
     [Obsolete(StrengthsAreObsolete, DiagnosticId = "SYSLIB0058")]
     public override int KeyExchangeStrength => Alive is { } s ? s.Strengths.ExchangeBits : base.KeyExchangeStrength;
+
+    /// <summary>
+    /// Channel bindings of this connection (RFC 5929). Through a variable of type <see cref="SslStream"/>, which does not let
+    /// it be overridden, a connection that OpenSSL shook hands on has none.
+    /// </summary>
+    public new TransportContext TransportContext => Alive is { } s ? new TlsTransportContext(s) : base.TransportContext;
 
     /// <inheritdoc/>
     public override bool CanRead => _session is not null ? !_disposed && InnerStream.CanRead : base.CanRead;

@@ -44,7 +44,7 @@ internal static class ClientHandshakeOptions
         }
 
         SslStreamCertificateContext? certificate = options.ClientCertificateContext ?? selector.SelectFirst();
-        bool choosesLater = certificate is null && (selector.HasCallback || options.ClientCertificates is { Count: > 0 });
+        bool choosesLater = certificate is null && selector.MayChooseLater;
         bool resumes = !choosesLater && options.AllowTlsResume && !Resumption.Disabled && Resumption.ClientSessions > 0
             && options.CipherSuitesPolicy is null && host.Length > 0 && !IPAddress.TryParse(host, out _);
 

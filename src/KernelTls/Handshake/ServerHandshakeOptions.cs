@@ -60,7 +60,9 @@ internal static class ServerHandshakeOptions
         ThrowIfContradictory(options, stream);
         SslStreamCertificateContext? certificate =
             options.ServerCertificateSelectionCallback is null && stream.Selection is null
-                ? CertificateOf(options) ?? throw new AuthenticationException(NoCertificate)
+                ? CertificateOf(options) ?? throw (options.ServerCertificate is null
+                    ? new NotSupportedException(NoCertificate)
+                    : new AuthenticationException(NoCertificate))
                 : Select(options, stream, serverName);
         if (certificate is null)
         {

@@ -59,6 +59,7 @@ internal sealed class TlsHandshake : IDisposable
     /// <summary>Shakes hands without blocking a thread.</summary>
     public async Task<TlsSession> RunAsync(CancellationToken cancellationToken)
     {
+        cancellationToken.ThrowIfCancellationRequested();
         while (!Step(out NativeStatus wanted))
         {
             switch (wanted)
