@@ -80,6 +80,9 @@ public partial class KtlsStream
     /// <inheritdoc/>
     public override bool CanWrite => _session is not null ? !_disposed && InnerStream.CanWrite : base.CanWrite;
 
+    /// <summary>The session of an earlier connection was resumed; false also where the base class shook hands.</summary>
+    internal bool IsResumed => _session is { IsResumed: true };
+
     /// <summary>The session, or null where the base class shook hands.</summary>
     private TlsSession? Alive
     {

@@ -36,6 +36,12 @@ public static class Modes
             from value in values
             select new TheoryDataRow<TlsMode, SslProtocols, T>(mode, version, value)];
 
+    public static TheoryData<TlsMode, SslProtocols, T> AllOnOpenSslWith<T>(params IEnumerable<T> values) =>
+        [.. from mode in OnOpenSsl
+            from version in s_versions
+            from value in values
+            select new TheoryDataRow<TlsMode, SslProtocols, T>(mode, version, value)];
+
     private static TlsMode[] Chosen(string? names)
     {
         TlsMode[] all = IncludeKernel

@@ -20,14 +20,24 @@ internal sealed class SafeTlsContextHandle : SafeHandle
 /// <summary>Owns a KtlsConnection (an SSL). Freeing it does not touch the socket.</summary>
 internal sealed class SafeTlsConnectionHandle : SafeHandle
 {
+    private static int s_count;
+
     public SafeTlsConnectionHandle(nint connection)
-        : base(0, ownsHandle: true) => SetHandle(connection);
+        : base(0, ownsHandle: true)
+    {
+        SetHandle(connection);
+        Interlocked.Increment(ref s_count);
+    }
+
+    /// <summary>How many exist in this process.</summary>
+    public static int Count => Volatile.Read(ref s_count);
 
     public override bool IsInvalid => handle == 0;
 
     protected override bool ReleaseHandle()
     {
         KtlsNative.KtlsNative_ConnectionFree(handle);
+        Interlocked.Decrement(ref s_count);
         return true;
     }
 }

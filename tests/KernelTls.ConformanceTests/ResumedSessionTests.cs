@@ -1,0 +1,176 @@
+using System.Net.Security;
+using System.Security.Authentication;
+using System.Security.Cryptography.X509Certificates;
+using KernelTls.Tests;
+
+namespace KernelTls.ConformanceTests;
+
+/// <summary>
+/// When a session is resumed and when it is not, which SslStream does not tell and a user may not notice: asked of KtlsStream
+/// itself, both ends in the same mode.
+/// </summary>
+public class ResumedSessionTests
+{
+    private static int s_hosts;
+
+    public static TheoryData<TlsMode, SslProtocols> All => Modes.AllOnOpenSsl;
+
+    public static TheoryData<TlsMode, SslProtocols, string> Obstacles => Modes.AllOnOpenSslWith(
+        "client forbids", "server forbids", "other host", "other certificate", "other versions", "other protocols",
+        "policy of suites", "address", "new server context", "client certificate required");
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task The_second_connection_resumes_and_judges_the_certificate_again(TlsMode mode, SslProtocols version)
+    {
+        Setup setup = new(mode, version);
+        for (int i = 0; i < 4; i++)
+        {
+            Connection connection = await setup.ConnectAsync();
+
+            Assert.Equal(i > 0, connection.Resumed);
+            Assert.Equal(i + 1, setup.Judged);
+            Assert.Equal(Certificates.Ecdsa.GetCertHashString(), connection.RemoteHash);
+            Assert.Equal(setup.FirstChain, setup.LastChain);
+        }
+    }
+
+    [Theory]
+    [MemberData(nameof(Obstacles))]
+    public async Task Nothing_is_resumed_across_what_must_stay_apart(TlsMode mode, SslProtocols version, string obstacle)
+    {
+        Setup setup = new(mode, version);
+        Action<SslClientAuthenticationOptions>? client = null;
+        Action<SslServerAuthenticationOptions>? server = null;
+        bool always = true;
+        switch (obstacle)
+        {
+            case "client forbids": client = c => c.AllowTlsResume = false; break;
+            case "server forbids": server = s => s.AllowTlsResume = false; break;
+            case "other host": always = false; client = c => c.TargetHost = "other." + c.TargetHost; break;
+            case "other certificate": always = false; client = c => c.ClientCertificateContext = Certificates.ClientContext; break;
+            case "other versions": always = false; client = c => c.EnabledSslProtocols = SslProtocols.Tls12 | SslProtocols.Tls13; break;
+            case "other protocols": always = false; client = c => c.ApplicationProtocols = [SslApplicationProtocol.Http11]; break;
+#pragma warning disable CA1416 // Linux
+            case "policy of suites":
+                client = c => c.CipherSuitesPolicy = new CipherSuitesPolicy(
+                    [TlsCipherSuite.TLS_AES_256_GCM_SHA384, TlsCipherSuite.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384]);
+                break;
+#pragma warning restore CA1416
+            case "address": client = c => c.TargetHost = "127.0.0.1"; break;
+            case "new server context":
+                always = false;
+                SslStreamCertificateContext fresh = SslStreamCertificateContext.Create(Certificates.Ecdsa, null, offline: true);
+                server = s => s.ServerCertificateContext = fresh;
+                break;
+            case "client certificate required":
+                client = c => c.ClientCertificateContext = Certificates.ClientContext;
+                server = s => s.ClientCertificateRequired = true;
+                break;
+            default: Assert.Fail(obstacle); break;
+        }
+
+        // What forbids resumption altogether does so each time; what keeps two kinds apart lets each kind resume its own.
+        Assert.False((await setup.ConnectAsync()).Resumed);
+        Assert.False((await setup.ConnectAsync(client, server)).Resumed);
+        Assert.Equal(!always, (await setup.ConnectAsync(client, server)).Resumed);
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_resumed_connection_is_refused_where_the_certificate_is_no_longer_good(TlsMode mode, SslProtocols version)
+    {
+        Setup setup = new(mode, version);
+        await setup.ConnectAsync();
+        setup.Accept = false;
+
+        await Assert.ThrowsAsync<AuthenticationException>(() => setup.ConnectAsync());
+
+        Assert.Equal(2, setup.Judged);
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_server_that_chooses_by_name_resumes(TlsMode mode, SslProtocols version)
+    {
+        Setup setup = new(mode, version);
+        void Choosing(SslServerAuthenticationOptions s)
+        {
+            s.ServerCertificateContext = null;
+            s.ServerCertificateSelectionCallback = (_, _) => Certificates.Ecdsa;
+        }
+
+        Assert.False((await setup.ConnectAsync(server: Choosing)).Resumed);
+        Assert.True((await setup.ConnectAsync(server: Choosing)).Resumed);
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_client_that_showed_its_certificate_goes_on_showing_it(TlsMode mode, SslProtocols version)
+    {
+        Setup setup = new(mode, version);
+        void WithCertificate(SslClientAuthenticationOptions c) => c.ClientCertificateContext = Certificates.ClientContext;
+
+        foreach (bool resumed in new[] { false, true })
+        {
+            Connection connection = await setup.ConnectAsync(WithCertificate);
+            Assert.Equal(resumed, connection.Resumed);
+            Assert.False(connection.ShowedCertificate, "nobody asked for it");
+        }
+    }
+
+    /// <summary>A host of its own, so that nothing is shared with other tests, and a server that lives as long.</summary>
+    private sealed class Setup(TlsMode mode, SslProtocols version)
+    {
+        private readonly string _host = $"host{Interlocked.Increment(ref s_hosts)}.test";
+
+        public int Judged { get; private set; }
+
+        public bool Accept { get; set; } = true;
+
+        public string? FirstChain { get; private set; }
+
+        public string? LastChain { get; private set; }
+
+        public async Task<Connection> ConnectAsync(
+            Action<SslClientAuthenticationOptions>? client = null, Action<SslServerAuthenticationOptions>? server = null)
+        {
+            await using Meeting meeting = await new Meeting(mode, mode, version)
+            {
+                ClientOptions = c =>
+                {
+                    c.TargetHost = _host;
+                    c.AllowTlsResume = true;
+                    client?.Invoke(c);
+                },
+                ServerOptions = s =>
+                {
+                    // TLS 1.2 decides at the client's versions; the server takes any.
+                    s.EnabledSslProtocols = SslProtocols.None;
+                    s.ApplicationProtocols = [SslApplicationProtocol.Http11];
+                    s.RemoteCertificateValidationCallback = (_, _, _, _) => true;
+                    server?.Invoke(s);
+                },
+                ClientValidation = (_, _, chain, _) =>
+                {
+                    Judged++;
+                    LastChain = string.Join(", ", chain!.ChainElements.Select(e => e.Certificate.Subject));
+                    FirstChain ??= LastChain;
+                    return Accept;
+                },
+            }.RunAsync();
+            if (meeting.ClientEnding.Handshake is { } failure)
+            {
+                throw failure;
+            }
+
+            meeting.ClientEnding.AssertGood();
+            meeting.ServerEnding.AssertGood();
+            KtlsStream stream = (KtlsStream)meeting.Client;
+            Assert.Equal(stream.IsResumed, ((KtlsStream)meeting.Server).IsResumed);
+            return new Connection(stream.IsResumed, stream.LocalCertificate is not null, stream.RemoteCertificate!.GetCertHashString());
+        }
+    }
+
+    private sealed record Connection(bool Resumed, bool ShowedCertificate, string RemoteHash);
+}
