@@ -220,16 +220,14 @@ public class ClientCertificateCallbackTests
         Assert.Equal(Certificates.Ecdsa.GetCertHashString(), meeting.Client.RemoteCertificate!.GetCertHashString());
     }
 
-#pragma warning disable SYSLIB0057 // The base type has no other way to be made.
     private static X509Certificate? Answer(string answer, X509CertificateCollection own, X509Certificate? remote) => answer switch
     {
         "certificate" => Certificates.Client,
         "only when asked" => remote is null ? null : Certificates.Client,
         "without key" => Certificates.WithoutKey(Certificates.Client),
-        "base type" => new X509Certificate(Certificates.Client.RawData),
+        "base type" => Certificates.BaseType(Certificates.Client),
         "from the collection" => own[1],
         "chained" => Certificates.ChainedClient,
         _ => null,
     };
-#pragma warning restore SYSLIB0057
 }

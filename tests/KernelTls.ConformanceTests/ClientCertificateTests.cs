@@ -255,7 +255,7 @@ public class ClientCertificateTests
         "two" => [Certificates.Client, Certificates.Kind("second client")],
         "without key, then one" => [Certificates.WithoutKey(Certificates.Kind("second client")), Certificates.Client],
         "only without key" => [Certificates.WithoutKey(Certificates.Kind("second client"))],
-        "base type, then one" => [BaseType(Certificates.Kind("second client")), Certificates.Client],
+        "base type, then one" => [Certificates.BaseType(Certificates.Kind("second client")), Certificates.Client],
         "chained" => [Certificates.ChainedClient],
         "other issuer" => [Certificates.OtherClient],
         "other issuer, then one" => [Certificates.OtherClient, Certificates.Client],
@@ -264,10 +264,6 @@ public class ClientCertificateTests
         "empty" => [],
         _ => null,
     };
-
-#pragma warning disable SYSLIB0057 // The base type has no other way to be made.
-    private static X509Certificate BaseType(X509Certificate2 certificate) => new(certificate.RawData);
-#pragma warning restore SYSLIB0057
 
     private static Meeting Refused(TlsMode client, TlsMode server, SslProtocols version, string why) => new(client, server, version)
     {

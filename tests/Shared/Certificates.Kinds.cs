@@ -47,6 +47,8 @@ internal static partial class Certificates
         "ECDSA P-256" => MakeLeaf("localhost", ECDsa.Create(ECCurve.NamedCurves.nistP256)),
         "ECDSA P-384" => MakeLeaf("localhost", ECDsa.Create(ECCurve.NamedCurves.nistP384)),
         "ECDSA P-521" => MakeLeaf("localhost", ECDsa.Create(ECCurve.NamedCurves.nistP521)),
+        "signed with SHA-384" => MakeLeaf("localhost", NewKey(), hash: HashAlgorithmName.SHA384),
+        "signed with SHA-512" => MakeLeaf("localhost", NewKey(), hash: HashAlgorithmName.SHA512),
         "ephemeral" => X509CertificateLoader.LoadPkcs12(
             Rsa.Export(X509ContentType.Pkcs12), null, X509KeyStorageFlags.EphemeralKeySet),
         "key attached" => WithoutKey(Ecdsa).CopyWithPrivateKey(Ecdsa.GetECDsaPrivateKey()!),
@@ -82,12 +84,13 @@ internal static partial class Certificates
         string[]? usages = null,
         DateTimeOffset? from = null,
         DateTimeOffset? to = null,
-        X509Certificate2? issuer = null)
+        X509Certificate2? issuer = null,
+        HashAlgorithmName? hash = null)
     {
         issuer ??= Authority;
         CertificateRequest request = key is RSA rsa
-            ? new(Name(subject), rsa, HashAlgorithmName.SHA256, RSASignaturePadding.Pkcs1)
-            : new(Name(subject), (ECDsa)key, HashAlgorithmName.SHA256);
+            ? new(Name(subject), rsa, hash ?? HashAlgorithmName.SHA256, RSASignaturePadding.Pkcs1)
+            : new(Name(subject), (ECDsa)key, hash ?? HashAlgorithmName.SHA256);
         if (names is not [])
         {
             SubjectAlternativeNameBuilder alternatives = new();

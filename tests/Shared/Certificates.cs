@@ -55,6 +55,11 @@ internal static partial class Certificates
     public static X509Certificate2 WithoutKey(X509Certificate2 certificate) =>
         X509CertificateLoader.LoadCertificate(certificate.RawDataMemory.Span);
 
+#pragma warning disable SYSLIB0057 // The base type has no other way to be made.
+    /// <summary>The certificate alone, by the type from before X509Certificate2.</summary>
+    public static X509Certificate BaseType(X509Certificate2 certificate) => new(certificate.RawData);
+#pragma warning restore SYSLIB0057
+
     /// <summary>Trusts the test authority and nobody else.</summary>
     public static X509ChainPolicy Trust() => new()
     {

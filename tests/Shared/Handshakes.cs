@@ -1,3 +1,4 @@
+using System.Net;
 using System.Net.Security;
 using System.Security.Authentication;
 
@@ -49,6 +50,10 @@ internal static class Handshakes
             stream.AuthenticateAsServer(options);
         }
     }
+
+    /// <summary>TransportContext is not virtual either.</summary>
+    public static TransportContext ContextOf(this SslStream stream) =>
+        stream is KtlsStream own ? own.TransportContext : stream.TransportContext;
 
     /// <summary>No resumption: what one test negotiated is no other test's business.</summary>
     public static SslClientAuthenticationOptions ClientOptions(SslProtocols version) => new()

@@ -73,8 +73,12 @@ internal sealed class Meeting(TlsMode clientMode, TlsMode serverMode, SslProtoco
     public async Task<Meeting> SucceedAsync()
     {
         await RunAsync();
-        ServerEnding.AssertGood();
-        ClientEnding.AssertGood();
+        if (!ServerEnding.IsGood || !ClientEnding.IsGood)
+        {
+            await DisposeAsync();
+            Assert.Fail($"server: {ServerEnding.Failure}\nclient: {ClientEnding.Failure}");
+        }
+
         return this;
     }
 
