@@ -91,6 +91,7 @@ static void Destroy(const KtlsOpenSsl* api, KtlsConnection* connection)
     api->SSL_free(connection->ssl);
     api->SSL_SESSION_free(connection->session);
     free(connection->hello);
+    free(connection->serverName);
     KtlsContext_Release(connection->context);
     if (connection->firstContext != NULL)
     {

@@ -39,6 +39,7 @@ struct KtlsConnection
     KtlsVerifyCallback verify; /* set only while KtlsNative_Handshake runs */
     intptr_t verifyState;
     KtlsDecision helloDecision;
+    char* serverName;       /* owned; server: as the ClientHello had it, empty for none; NULL: no hello yet */
     KtlsClientHello* hello; /* owned; there while helloDecision is WAITING */
     int32_t abortAlert;     /* the decision is to end with this alert; 0: to go on */
     KtlsDecision certificateDecision;

@@ -197,16 +197,18 @@ static bool ApplyClientCas(const KtlsOpenSsl* api, const KtlsContext* context, c
 
 static void ApplyPauses(const KtlsOpenSsl* api, const KtlsContext* context, int32_t flags)
 {
-    if ((flags & KTLS_FLAG_PAUSE_AT_CLIENT_HELLO) != 0)
-    {
-        api->SSL_CTX_set_client_hello_cb(context->context, KtlsHello_Pause, NULL);
-    }
     if (!context->server)
     {
         api->SSL_CTX_set_cert_cb(context->context, KtlsCertificate_OnRequest, NULL);
     }
     if (context->server)
     {
+        static char s_pause;
+        if (KtlsHello_IsSupported(api))
+        {
+            bool pauses = (flags & KTLS_FLAG_PAUSE_AT_CLIENT_HELLO) != 0;
+            api->SSL_CTX_set_client_hello_cb(context->context, KtlsHello_See, pauses ? &s_pause : NULL);
+        }
         KtlsStaple_Allow(api, context->context);
     }
 }

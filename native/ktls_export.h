@@ -154,7 +154,7 @@ KTLS_EXPORT void KtlsNative_ConnectionFree(KtlsConnection* connection);
 
 /* Judges the peer's certificate chain while the handshake waits: chain[0] is the leaf, then what the peer sent, DER,
  * valid during the call only. Returns an X509_V_* code: 0 accepts, anything else ends the handshake with the alert
- * that OpenSSL maps that code to. Must not call back into this connection. */
+ * that OpenSSL maps that code to. Must not call back into this connection, except by KtlsNative_GetConnectionInfo. */
 typedef int32_t (*KtlsVerifyCallback)(intptr_t state, const KtlsBlob* chain, int32_t count);
 
 /* One handshake step. OK: done. verify may be NULL where the context does not verify peers (EINVAL elsewhere); it and
@@ -241,8 +241,8 @@ KtlsNative_KeyUpdate(KtlsConnection* connection, int32_t socket, int32_t request
 
 typedef struct KtlsConnectionInfo
 {
-    int32_t protocolVersion; /* 0x0303, 0x0304, ...; 0 before the handshake */
-    int32_t cipherSuite;     /* IANA number, 0 before the handshake */
+    int32_t protocolVersion; /* 0x0303, 0x0304, ...; 0 until the hellos are exchanged */
+    int32_t cipherSuite;     /* IANA number; 0 until the hellos are exchanged */
     int32_t ktlsSend;        /* BIO_get_ktls_send on SSL_get_wbio: 1 or 0; 0 when unknown */
     int32_t ktlsReceive;     /* BIO_get_ktls_recv on SSL_get_rbio: 1 or 0; 0 when unknown */
     int32_t resumed;         /* SSL_session_reused */

@@ -120,15 +120,31 @@ static void ReadAlpn(const KtlsOpenSsl* api, SSL* ssl, KtlsClientHello* hello)
     hello->alpnTruncated = fitting < bytes.left;
 }
 
-int KtlsHello_Pause(SSL* ssl, int* alert, void* argument)
+/* Kept for the connection's information: OpenSSL itself forgets the name where it resumes a TLS 1.2 session. */
+static bool NoteServerName(const KtlsOpenSsl* api, SSL* ssl, KtlsConnection* connection)
 {
-    (void)argument;
+    if (connection->serverName == NULL)
+    {
+        KtlsClientHello hello;
+        memset(&hello, 0, sizeof(hello));
+        ReadServerName(api, ssl, &hello);
+        connection->serverName = strdup((const char*)hello.serverName);
+    }
+    return connection->serverName != NULL;
+}
+
+int KtlsHello_See(SSL* ssl, int* alert, void* argument)
+{
     const KtlsOpenSsl* api = KtlsOpenSsl_Get();
     KtlsConnection* connection = KtlsConnection_Of(api, ssl);
     *alert = SSL_AD_INTERNAL_ERROR;
-    if (connection == NULL)
+    if (connection == NULL || !NoteServerName(api, ssl, connection))
     {
         return SSL_CLIENT_HELLO_ERROR;
+    }
+    if (argument == NULL)
+    {
+        return SSL_CLIENT_HELLO_SUCCESS;
     }
     if (connection->helloDecision == KTLS_DECISION_MADE)
     {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The pause of a server between the ClientHello and its answer.
+ * What a server does between the ClientHello and its answer: it notes the name asked for, and may pause.
  */
 #ifndef KTLS_HELLO_H
 #define KTLS_HELLO_H
@@ -12,7 +12,7 @@
 /* Whether this libssl can hold a handshake at the ClientHello, and show it. */
 bool KtlsHello_IsSupported(const KtlsOpenSsl* api);
 
-/* SSL_CTX_set_client_hello_cb of the contexts that pause. */
-int KtlsHello_Pause(SSL* ssl, int* alert, void* argument);
+/* SSL_CTX_set_client_hello_cb of servers: notes the server name; an argument other than NULL makes it pause. */
+int KtlsHello_See(SSL* ssl, int* alert, void* argument);
 
 #endif

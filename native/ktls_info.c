@@ -26,18 +26,25 @@ int32_t KtlsNative_GetConnectionInfo(KtlsConnection* connection, KtlsConnectionI
     }
 
     const SSL* ssl = connection->ssl;
-    const char* serverName =
-        connection->context->server ? api->SSL_get_servername(ssl, TLSEXT_NAMETYPE_HOST_NAME) : NULL;
+    const char* serverName = connection->serverName;
+    if (serverName == NULL && connection->context->server)
+    {
+        serverName = api->SSL_get_servername(ssl, TLSEXT_NAMETYPE_HOST_NAME);
+    }
     if (serverName != NULL)
     {
         (void)strncpy((char*)info->serverName, serverName, sizeof(info->serverName) - 1);
     }
-    if (!connection->established)
+    const SSL_CIPHER* cipher = api->SSL_get_current_cipher(ssl);
+    if (cipher == NULL && api->SSL_get_pending_cipher != NULL)
+    {
+        cipher = api->SSL_get_pending_cipher(ssl); /* TLS 1.2, while certificates are judged */
+    }
+    if (cipher == NULL)
     {
         return 0;
     }
 
-    const SSL_CIPHER* cipher = api->SSL_get_current_cipher(ssl);
     const unsigned char* alpn = NULL;
     unsigned int alpnLength = 0;
     api->SSL_get0_alpn_selected(ssl, &alpn, &alpnLength);
@@ -47,7 +54,7 @@ int32_t KtlsNative_GetConnectionInfo(KtlsConnection* connection, KtlsConnectionI
         info->alpnLength = (int32_t)alpnLength;
     }
     info->protocolVersion = api->SSL_version(ssl);
-    info->cipherSuite = cipher != NULL ? api->SSL_CIPHER_get_protocol_id(cipher) : 0;
+    info->cipherSuite = api->SSL_CIPHER_get_protocol_id(cipher);
     info->ktlsSend = KtlsIo_IsSendOffloaded(api, ssl);
     info->ktlsReceive = KtlsIo_IsReceiveOffloaded(api, ssl);
     info->resumed = api->SSL_session_reused(ssl) != 0;

@@ -216,6 +216,7 @@ enum
     REQUIRED(BIO*, SSL_get_wbio, (const SSL* ssl))                                                                     \
     REQUIRED(int, SSL_version, (const SSL* ssl))                                                                       \
     REQUIRED(const SSL_CIPHER*, SSL_get_current_cipher, (const SSL* ssl))                                              \
+    OPTIONAL(const SSL_CIPHER*, SSL_get_pending_cipher, (const SSL* ssl))                                              \
     REQUIRED(uint16_t, SSL_CIPHER_get_protocol_id, (const SSL_CIPHER* cipher))                                         \
     REQUIRED(int, SSL_session_reused, (const SSL* ssl))                                                                \
     REQUIRED(int, SSL_set_session, (SSL* ssl, SSL_SESSION* session))                                                   \

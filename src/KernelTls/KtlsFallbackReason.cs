@@ -86,9 +86,6 @@ public enum KtlsFallbackReason
 
     // The authentication options.
 
-    /// <summary>No server certificate was given, or one whose private key is not found.</summary>
-    PrivateKeyNotUsable = 64,
-
     /// <summary>The options allow only protocol versions below TLS 1.2, or enable one of those beside it.</summary>
     ProtocolNotOffloadable = 65,
 

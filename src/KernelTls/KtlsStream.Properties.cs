@@ -72,7 +72,7 @@ public partial class KtlsStream
     /// Channel bindings of this connection (RFC 5929). Through a variable of type <see cref="SslStream"/>, which does not let
     /// it be overridden, a connection that OpenSSL shook hands on has none.
     /// </summary>
-    public new TransportContext TransportContext => Alive is { } s ? new TlsTransportContext(s) : base.TransportContext;
+    public new TransportContext TransportContext => new TlsTransportContext(() => _disposed ? null : _session, base.TransportContext);
 
     /// <inheritdoc/>
     public override bool CanRead => _session is not null ? !_disposed && InnerStream.CanRead : base.CanRead;

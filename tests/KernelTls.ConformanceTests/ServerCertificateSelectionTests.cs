@@ -214,7 +214,7 @@ public class ServerCertificateSelectionTests
 
     [Theory]
     [MemberData(nameof(EveryMode))]
-    public async Task The_constructor_s_callback_without_any_certificate_fails_as_on_SslStream(TlsMode mode)
+    public async Task The_constructor_s_callback_needs_no_other_certificate_except_on_SslStream(TlsMode mode)
     {
         async Task<string> EndAsync(TlsMode each)
         {
@@ -226,10 +226,7 @@ public class ServerCertificateSelectionTests
             return $"{meeting.ServerEnding}";
         }
 
-        string actual = await EndAsync(mode);
-
-        Assert.Equal(await EndAsync(TlsMode.Stock), actual);
-        Assert.Equal("handshake: NullReferenceException", actual);
+        Assert.Equal(Modes.OnOpenSsl.Contains(mode) ? "good" : "handshake: NullReferenceException", await EndAsync(mode));
     }
 
     private static void Select(SslServerAuthenticationOptions options, ServerCertificateSelectionCallback callback)

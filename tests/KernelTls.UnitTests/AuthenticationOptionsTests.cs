@@ -70,8 +70,6 @@ public class AuthenticationOptionsTests
         { nameof(SslServerAuthenticationOptions.EncryptionPolicy), KtlsFallbackReason.EncryptionPolicy },
         { nameof(SslServerAuthenticationOptions.EnabledSslProtocols), KtlsFallbackReason.ProtocolNotOffloadable },
         { nameof(SslServerAuthenticationOptions.CipherSuitesPolicy), KtlsFallbackReason.CipherSuitesPolicy },
-        { "none", KtlsFallbackReason.PrivateKeyNotUsable },
-        { "no key", KtlsFallbackReason.PrivateKeyNotUsable },
     };
 
     [Theory]
@@ -88,16 +86,21 @@ public class AuthenticationOptionsTests
                 options.EnabledSslProtocols = SslProtocols.Tls12;
                 options.CipherSuitesPolicy = new([TlsCipherSuite.TLS_AES_128_GCM_SHA256]);
                 break;
-            case "none": options.ServerCertificateContext = null; break;
-            case "no key":
-                options.ServerCertificateContext = null;
-                options.ServerCertificate = X509CertificateLoader.LoadCertificate(Certificates.Ecdsa.RawData);
-                break;
             default: Assert.Fail($"no such option: {option}"); break;
         }
 
         Assert.Equal(expected, ServerHandshakeOptions.TryCreate(options, default, KtlsFallbackReason.None, out HandshakeSettings? settings));
         Assert.Null(settings);
+    }
+
+    [Fact]
+    public void A_server_needs_a_certificate_with_a_key()
+    {
+        Assert.Throws<NotSupportedException>(() => Server(new SslServerAuthenticationOptions()));
+        Assert.Throws<AuthenticationException>(() => Server(new SslServerAuthenticationOptions
+        {
+            ServerCertificate = X509CertificateLoader.LoadCertificate(Certificates.Ecdsa.RawData),
+        }));
     }
 
     [Fact]

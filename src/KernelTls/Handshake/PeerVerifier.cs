@@ -12,7 +12,10 @@ namespace KernelTls.Handshake;
 /// Judges the peer's certificate while the handshake waits for the verdict: chain, name and policy as SslStream judges them,
 /// then the user's callback. Not thread-safe; used by one handshake.
 /// </summary>
-internal sealed class PeerVerifier(object sender, HandshakeSettings settings)
+/// <param name="sender">The stream, as callbacks see it.</param>
+/// <param name="settings">What the peer is judged by.</param>
+/// <param name="beforeCallback">Called before the user's callback looks at the stream.</param>
+internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Action beforeCallback)
 {
     private static readonly Oid s_serverAuthentication = new("1.3.6.1.5.5.7.3.1");
     private static readonly Oid s_clientAuthentication = new("1.3.6.1.5.5.7.3.2");
@@ -132,6 +135,7 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings)
     {
         if (settings.ValidationCallback is { } callback)
         {
+            beforeCallback();
             if (callback(sender, Certificate, chain, errors))
             {
                 return true;

@@ -23,10 +23,7 @@ internal static class ServerHandshakeOptions
 
         if (options.ServerCertificateSelectionCallback is null && stream.Selection is null)
         {
-            SslStreamCertificateContext? certificate = CertificateOf(options);
-            return certificate is null
-                ? KtlsFallbackReason.PrivateKeyNotUsable
-                : TryCreate(options, stream, certificate, whyNotKernel, out settings);
+            return TryCreate(options, stream, CertificateOf(options), whyNotKernel, out settings);
         }
 
         // The callback is asked when the ClientHello is in; everything else is judged now, while the base class can still be
@@ -60,9 +57,7 @@ internal static class ServerHandshakeOptions
         ThrowIfContradictory(options, stream);
         SslStreamCertificateContext? certificate =
             options.ServerCertificateSelectionCallback is null && stream.Selection is null
-                ? CertificateOf(options) ?? throw (options.ServerCertificate is null
-                    ? new NotSupportedException(NoCertificate)
-                    : new AuthenticationException(NoCertificate))
+                ? CertificateOf(options)
                 : Select(options, stream, serverName);
         if (certificate is null)
         {
@@ -158,8 +153,12 @@ internal static class ServerHandshakeOptions
             Trust = RuntimeInternals.TrustOf(certificate),
         };
 
-    private static SslStreamCertificateContext? CertificateOf(SslServerAuthenticationOptions options) =>
-        options.ServerCertificateContext ?? OwnCertificates.ServerContextOf(options.ServerCertificate);
+    private static SslStreamCertificateContext CertificateOf(SslServerAuthenticationOptions options) =>
+        options.ServerCertificateContext
+        ?? OwnCertificates.ServerContextOf(options.ServerCertificate)
+        ?? throw (options.ServerCertificate is null
+            ? new NotSupportedException(NoCertificate)
+            : new AuthenticationException(NoCertificate));
 
     /// <summary>Asks the callback; <see langword="null"/> where it has no certificate for this name.</summary>
     private static SslStreamCertificateContext? Select(
@@ -177,9 +176,9 @@ internal static class ServerHandshakeOptions
         else
         {
             X509CertificateCollection own = [];
-            if (CertificateOf(options) is { } configured)
+            if (options.ServerCertificateContext is not null || options.ServerCertificate is not null)
             {
-                own.Add(configured.TargetCertificate);
+                own.Add(CertificateOf(options).TargetCertificate);
             }
 
             chosen = stream.Selection!(stream.Sender, "", own, null, []);

@@ -64,13 +64,21 @@ internal sealed unsafe class TlsChannelBinding : ChannelBinding
     };
 }
 
-/// <summary>A session's channel bindings.</summary>
-internal sealed class TlsTransportContext(TlsSession session) : TransportContext
+/// <summary>A stream's channel bindings: of its session once there is one, and otherwise the base class's.</summary>
+internal sealed class TlsTransportContext(Func<TlsSession?> currentSession, TransportContext managed) : TransportContext
 {
-    public override ChannelBinding? GetChannelBinding(ChannelBindingKind kind) => kind switch
+    public override ChannelBinding? GetChannelBinding(ChannelBindingKind kind)
     {
-        ChannelBindingKind.Unique => TlsChannelBinding.Unique(session),
-        ChannelBindingKind.Endpoint => TlsChannelBinding.Endpoint(session),
-        _ => null,
-    };
+        if (currentSession() is not { } session)
+        {
+            return managed.GetChannelBinding(kind);
+        }
+
+        return kind switch
+        {
+            ChannelBindingKind.Unique => TlsChannelBinding.Unique(session),
+            ChannelBindingKind.Endpoint => TlsChannelBinding.Endpoint(session),
+            _ => null,
+        };
+    }
 }

@@ -35,7 +35,7 @@ internal sealed class TlsHandshake : IDisposable
         _stream = stream;
         _settings = settings;
         _certificate = settings.Certificate;
-        _verifier = new PeerVerifier(stream, settings);
+        _verifier = new PeerVerifier(stream, settings, PublishProgress);
 
         // An asynchronous operation makes .NET put the descriptor into non-blocking mode, for good, and emulate blocking in
         // synchronous ones. OpenSSL must never block inside a record. Sending nothing is the cheapest such operation.
@@ -193,9 +193,21 @@ internal sealed class TlsHandshake : IDisposable
 
         _settings = settings;
         _certificate = settings.Certificate;
-        _verifier = new PeerVerifier(_stream, settings);
+        _verifier = new PeerVerifier(_stream, settings, PublishProgress);
         _connection.SwitchContext(context);
         Staple();
+    }
+
+    /// <summary>A callback that looks at the stream in the midst of the handshake finds what is known by then.</summary>
+    private void PublishProgress()
+    {
+        ConnectionInfo info = _connection.GetInfo();
+        RuntimeInternals.Publish(
+            _stream, TlsConnection.ToSslProtocols(info.ProtocolVersion), (TlsCipherSuite)info.CipherSuite, info.ApplicationProtocol);
+        if (_settings.IsServer)
+        {
+            RuntimeInternals.PublishTargetHost(_stream, HandshakeOptions.PublishedServerName(NativeText.Decode(info.ServerName)));
+        }
     }
 
     private void Staple()

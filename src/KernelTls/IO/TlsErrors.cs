@@ -20,8 +20,8 @@ internal static class TlsErrors
 
     public static Exception Handshake(in NativeResult result) => result.Status switch
     {
-        NativeStatus.UnexpectedEof or NativeStatus.CloseNotify =>
-            new IOException("The peer closed the connection during the TLS handshake."),
+        NativeStatus.UnexpectedEof => new IOException("The peer closed the connection during the TLS handshake."),
+        NativeStatus.CloseNotify => new AuthenticationException("The peer ended the TLS connection during the handshake (close_notify)."),
         NativeStatus.Syscall => Socket("The TLS handshake failed", ToSocketError(result.SysErrno)),
         _ when IsNotTls(result.Reason) => new AuthenticationException(
             "The peer does not speak TLS here: its first bytes are not a TLS record.", OpenSsl(result)),

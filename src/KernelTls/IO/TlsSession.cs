@@ -34,7 +34,7 @@ internal sealed class TlsSession : IDisposable
         IsResumed = info.Resumed != 0;
         Protocol = TlsConnection.ToSslProtocols(info.ProtocolVersion);
         CipherSuite = (TlsCipherSuite)info.CipherSuite;
-        ApplicationProtocol = info.AlpnLength == 0 ? null : ((ReadOnlySpan<byte>)info.Alpn)[..info.AlpnLength].ToArray();
+        ApplicationProtocol = info.ApplicationProtocol;
         LocalCertificate = shownCertificate;
         _showedCertificate = shownCertificate is not null;
         TargetHost = settings.IsServer

@@ -146,6 +146,9 @@ internal struct ConnectionInfo
     public Bytes256 Alpn;
     public Bytes256 ServerName;
     public int CertificateRequested;
+
+    /// <summary>The ALPN protocol, <see langword="null"/> for none.</summary>
+    public readonly byte[]? ApplicationProtocol => AlpnLength == 0 ? null : ((ReadOnlySpan<byte>)Alpn)[..AlpnLength].ToArray();
 }
 
 /// <summary>Versions a ClientHello offers (KTLS_OFFERS_*).</summary>
