@@ -54,9 +54,7 @@ public class AlertTests
             return Told(meeting.ClientEnding.Handshake);
         }
 
-        string actual = await AlertAsync(mode);
-
-        Assert.Equal(await AlertAsync(TlsMode.Stock), actual);
+        string actual = await SideBySide.RunAsync(mode, AlertAsync);
         string expected = what switch
         {
             "version" => "alert protocol version",
@@ -78,9 +76,7 @@ public class AlertTests
             return Told(Assert.IsType<AuthenticationException>(meeting.ClientEnding.Handshake));
         }
 
-        string actual = await AlertAsync(mode);
-
-        Assert.Equal(await AlertAsync(TlsMode.Stock), actual);
+        string actual = await SideBySide.RunAsync(mode, AlertAsync);
         Assert.Contains(" alert ", actual, StringComparison.Ordinal);
     }
 
@@ -117,9 +113,7 @@ public class AlertTests
                 return Told(e);
             }
 
-            string actual = await FailAsync(mode);
-
-            Assert.Equal(await FailAsync(TlsMode.Stock), actual);
+            string actual = await SideBySide.RunAsync(mode, FailAsync);
             Assert.EndsWith(isServer ? "unexpected message" : name, actual, StringComparison.Ordinal);
         }
     }
@@ -139,9 +133,7 @@ public class AlertTests
             return $"{new Ending(await Record.ExceptionAsync(() => shaking.InTime()), null)}";
         }
 
-        string actual = await FailAsync(mode);
-
-        Assert.Equal(await FailAsync(TlsMode.Stock), actual);
+        string actual = await SideBySide.RunAsync(mode, FailAsync);
         Assert.NotEqual("good", actual);
     }
 

@@ -60,10 +60,7 @@ public class NegotiationTests
                     return ending.IsGood ? $"{stream.SslProtocol} {stream.NegotiatedCipherSuite}" : $"{ending}";
                 }
 
-                string expected = await AgreeAsync(TlsMode.Stock);
-                string actual = await AgreeAsync(mode);
-
-                Assert.True(expected == actual, $"{version}, {(atServer ? "server" : "client")}: SslStream {expected}, {mode} {actual}");
+                string actual = await SideBySide.RunAsync(mode, AgreeAsync, $"{version}, {(atServer ? "server" : "client")}");
                 string? sure = (what, version) switch
                 {
                     ("TLS 1.2 only", SslProtocols.Tls12 or SslProtocols.None) => "Tls12 TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
@@ -106,10 +103,7 @@ public class NegotiationTests
                     return $"{(atServer ? meeting.ServerEnding : meeting.ClientEnding)}";
                 }
 
-                string expected = await AgreeAsync(TlsMode.Stock);
-                string actual = await AgreeAsync(mode);
-
-                Assert.True(expected == actual, $"{kind}, at server: {atServer}, mutual: {mutual}: SslStream {expected}, {mode} {actual}");
+                string actual = await SideBySide.RunAsync(mode, AgreeAsync, $"{kind}, at server: {atServer}, mutual: {mutual}");
                 if (!mutual)
                 {
                     // TLS 1.2 can still transport its key by RSA, which needs no signature.
@@ -139,9 +133,7 @@ public class NegotiationTests
                 return ending.IsGood ? $"{stream.SslProtocol} {stream.IsEncrypted}" : $"{ending}";
             }
 
-            string actual = await AgreeAsync(mode);
-
-            Assert.Equal(await AgreeAsync(TlsMode.Stock), actual);
+            string actual = await SideBySide.RunAsync(mode, AgreeAsync);
             Assert.Equal(policy != EncryptionPolicy.NoEncryption, actual == $"{version} True");
         }
     }
@@ -187,9 +179,7 @@ public class NegotiationTests
                 return ending.IsGood ? $"{meeting.Client.SslProtocol}" : $"{ending}";
             }
 
-            string actual = await AgreeAsync(mode);
-
-            Assert.Equal(await AgreeAsync(TlsMode.Stock), actual);
+            string actual = await SideBySide.RunAsync(mode, AgreeAsync);
             Assert.Equal(enabled is not (SslProtocols.Tls or SslProtocols.Tls11), actual is "Tls12" or "Tls13");
         }
     }
