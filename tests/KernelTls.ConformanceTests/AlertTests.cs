@@ -13,11 +13,24 @@ public class AlertTests
     /// <summary>What OpenSSL calls the alert that it was sent.</summary>
     private static readonly Dictionary<string, byte> s_descriptions = new()
     {
-        ["alert unexpected message"] = 10, ["alert bad record mac"] = 20, ["alert record overflow"] = 22, ["alert handshake failure"] = 40,
-        ["alert bad certificate"] = 42, ["alert unsupported certificate"] = 43, ["alert certificate revoked"] = 44,
-        ["alert certificate expired"] = 45, ["alert certificate unknown"] = 46, ["alert illegal parameter"] = 47, ["alert unknown ca"] = 48,
-        ["alert access denied"] = 49, ["alert decode error"] = 50, ["alert decrypt error"] = 51, ["alert protocol version"] = 70,
-        ["alert insufficient security"] = 71, ["alert internal error"] = 80, ["alert inappropriate fallback"] = 86,
+        ["alert unexpected message"] = 10,
+        ["alert bad record mac"] = 20,
+        ["alert record overflow"] = 22,
+        ["alert handshake failure"] = 40,
+        ["alert bad certificate"] = 42,
+        ["alert unsupported certificate"] = 43,
+        ["alert certificate revoked"] = 44,
+        ["alert certificate expired"] = 45,
+        ["alert certificate unknown"] = 46,
+        ["alert illegal parameter"] = 47,
+        ["alert unknown ca"] = 48,
+        ["alert access denied"] = 49,
+        ["alert decode error"] = 50,
+        ["alert decrypt error"] = 51,
+        ["alert protocol version"] = 70,
+        ["alert insufficient security"] = 71,
+        ["alert internal error"] = 80,
+        ["alert inappropriate fallback"] = 86,
         ["alert no application protocol"] = 120,
     };
 

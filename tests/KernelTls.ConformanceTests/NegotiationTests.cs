@@ -172,6 +172,7 @@ public class NegotiationTests
             {
                 await using Meeting meeting = await new Meeting(atServer ? TlsMode.Stock : each, atServer ? each : TlsMode.Stock, SslProtocols.None)
                 {
+                    AllowedFallback = (enabled & ~Both) != 0 ? KtlsFallbackReason.ProtocolNotOffloadable : KtlsFallbackReason.None,
                     ClientOptions = c => c.EnabledSslProtocols = atServer ? SslProtocols.None : enabled,
                     ServerOptions = s => s.EnabledSslProtocols = atServer ? enabled : SslProtocols.None,
                 }.RunAsync();
