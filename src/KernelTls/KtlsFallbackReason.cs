@@ -89,7 +89,7 @@ public enum KtlsFallbackReason
     /// <summary>The options allow only protocol versions below TLS 1.2, or enable one of those beside it.</summary>
     ProtocolNotOffloadable = 65,
 
-    /// <summary>The <see cref="System.Net.Security.CipherSuitesPolicy"/> leaves no suite for any of the enabled versions.</summary>
+    /// <summary>The <see cref="System.Net.Security.CipherSuitesPolicy"/> leaves no suite for the enabled versions, or for TLS 1.3 where that is enabled by name.</summary>
     CipherSuitesPolicy = 66,
 
     /// <summary>A server that allows renegotiation: kernel TLS has none.</summary>

@@ -13,11 +13,24 @@ public class AlertTests
     /// <summary>What OpenSSL calls the alert that it was sent.</summary>
     private static readonly Dictionary<string, byte> s_descriptions = new()
     {
-        ["alert unexpected message"] = 10, ["alert bad record mac"] = 20, ["alert record overflow"] = 22, ["alert handshake failure"] = 40,
-        ["alert bad certificate"] = 42, ["alert unsupported certificate"] = 43, ["alert certificate revoked"] = 44,
-        ["alert certificate expired"] = 45, ["alert certificate unknown"] = 46, ["alert illegal parameter"] = 47, ["alert unknown ca"] = 48,
-        ["alert access denied"] = 49, ["alert decode error"] = 50, ["alert decrypt error"] = 51, ["alert protocol version"] = 70,
-        ["alert insufficient security"] = 71, ["alert internal error"] = 80, ["alert inappropriate fallback"] = 86,
+        ["alert unexpected message"] = 10,
+        ["alert bad record mac"] = 20,
+        ["alert record overflow"] = 22,
+        ["alert handshake failure"] = 40,
+        ["alert bad certificate"] = 42,
+        ["alert unsupported certificate"] = 43,
+        ["alert certificate revoked"] = 44,
+        ["alert certificate expired"] = 45,
+        ["alert certificate unknown"] = 46,
+        ["alert illegal parameter"] = 47,
+        ["alert unknown ca"] = 48,
+        ["alert access denied"] = 49,
+        ["alert decode error"] = 50,
+        ["alert decrypt error"] = 51,
+        ["alert protocol version"] = 70,
+        ["alert insufficient security"] = 71,
+        ["alert internal error"] = 80,
+        ["alert inappropriate fallback"] = 86,
         ["alert no application protocol"] = 120,
     };
 
@@ -54,9 +67,7 @@ public class AlertTests
             return Told(meeting.ClientEnding.Handshake);
         }
 
-        string actual = await AlertAsync(mode);
-
-        Assert.Equal(await AlertAsync(TlsMode.Stock), actual);
+        string actual = await SideBySide.RunAsync(mode, AlertAsync);
         string expected = what switch
         {
             "version" => "alert protocol version",
@@ -78,9 +89,7 @@ public class AlertTests
             return Told(Assert.IsType<AuthenticationException>(meeting.ClientEnding.Handshake));
         }
 
-        string actual = await AlertAsync(mode);
-
-        Assert.Equal(await AlertAsync(TlsMode.Stock), actual);
+        string actual = await SideBySide.RunAsync(mode, AlertAsync);
         Assert.Contains(" alert ", actual, StringComparison.Ordinal);
     }
 
@@ -117,9 +126,7 @@ public class AlertTests
                 return Told(e);
             }
 
-            string actual = await FailAsync(mode);
-
-            Assert.Equal(await FailAsync(TlsMode.Stock), actual);
+            string actual = await SideBySide.RunAsync(mode, FailAsync);
             Assert.EndsWith(isServer ? "unexpected message" : name, actual, StringComparison.Ordinal);
         }
     }
@@ -139,9 +146,7 @@ public class AlertTests
             return $"{new Ending(await Record.ExceptionAsync(() => shaking.InTime()), null)}";
         }
 
-        string actual = await FailAsync(mode);
-
-        Assert.Equal(await FailAsync(TlsMode.Stock), actual);
+        string actual = await SideBySide.RunAsync(mode, FailAsync);
         Assert.NotEqual("good", actual);
     }
 

@@ -88,9 +88,7 @@ public class ClientCertificateTests
                     + $"{meeting.Server.IsMutuallyAuthenticated}, {meeting.Client.IsMutuallyAuthenticated}";
             }
 
-            string actual = await SeenAsync(mode);
-
-            Assert.Equal(await SeenAsync(TlsMode.Stock), actual);
+            string actual = await SideBySide.RunAsync(mode, SeenAsync);
             string? first = what switch
             {
                 "empty" or "null" => null,
@@ -199,9 +197,7 @@ public class ClientCertificateTests
             return $"{meeting.ServerEnding}";
         }
 
-        string actual = await EndAsync(mode);
-
-        Assert.Equal(await EndAsync(TlsMode.Stock), actual);
+        string actual = await SideBySide.RunAsync(mode, EndAsync);
         Assert.Equal(
             why == "callback throws" ? "handshake: InsufficientMemoryException" : "handshake: AuthenticationException", actual);
     }
@@ -217,9 +213,7 @@ public class ClientCertificateTests
             return $"{meeting.ClientEnding}";
         }
 
-        string actual = await EndAsync(mode);
-
-        Assert.Equal(await EndAsync(TlsMode.Stock), actual);
+        string actual = await SideBySide.RunAsync(mode, EndAsync);
         Assert.NotEqual("good", actual);
     }
 

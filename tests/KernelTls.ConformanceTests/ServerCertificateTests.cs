@@ -77,6 +77,7 @@ public class ServerCertificateTests
         {
             await using Meeting meeting = await new Meeting(TlsMode.Stock, mode, SslProtocols.Tls13)
             {
+
                 ServerOptions = s =>
                 {
                     s.ServerCertificateContext = null;

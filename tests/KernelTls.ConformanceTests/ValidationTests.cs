@@ -91,9 +91,7 @@ public class ValidationTests
                 return Assert.Single(calls.List);
             }
 
-            string actual = await CallAsync(mode);
-
-            Assert.Equal(await CallAsync(TlsMode.Stock), actual);
+            string actual = await SideBySide.RunAsync(mode, CallAsync);
             Assert.EndsWith($" | {(systemTrust ? errors | ChainErrors : errors)}", actual, StringComparison.Ordinal);
         }
     }
@@ -124,9 +122,7 @@ public class ValidationTests
             return Assert.Single(calls.List);
         }
 
-        string actual = await CallAsync(mode);
-
-        Assert.Equal(await CallAsync(TlsMode.Stock), actual);
+        string actual = await SideBySide.RunAsync(mode, CallAsync);
         Assert.EndsWith($" | {s_clients[kind]}", actual, StringComparison.Ordinal);
     }
 
@@ -235,9 +231,7 @@ public class ValidationTests
                 return seen;
             }
 
-            string actual = await LookAsync(mode);
-
-            Assert.Equal(await LookAsync(TlsMode.Stock), actual);
+            string actual = await SideBySide.RunAsync(mode, LookAsync);
             Assert.StartsWith($"{atServer} localhost False False", actual, StringComparison.Ordinal);
         }
     }

@@ -113,13 +113,12 @@ public class HandshakeOptionsTests
     }
 
     [Fact]
-    public void Without_a_policy_the_kernel_s_ciphers_come_first()
+    public void Without_a_policy_the_suites_are_OpenSSL_s()
     {
         TlsContextKey key = Key();
 
         Assert.Null(key.CipherSuites);
-        Assert.StartsWith("ECDHE-ECDSA-AES256-GCM-SHA384:", key.CipherList, StringComparison.Ordinal);
-        Assert.True(key.CipherList.LastIndexOf("GCM", StringComparison.Ordinal) < key.CipherList.IndexOf("AES256-SHA384", StringComparison.Ordinal));
+        Assert.Null(key.CipherList);
     }
 
     [Fact]
@@ -152,6 +151,15 @@ public class HandshakeOptionsTests
         Assert.Equal(
             KtlsFallbackReason.CipherSuitesPolicy,
             TryKey(out _, SslProtocols.Tls12, policy: [TlsCipherSuite.TLS_AES_128_GCM_SHA256]));
+
+    [Fact]
+    public void A_policy_without_a_suite_for_TLS_1_3_that_is_enabled_by_name_stays_with_the_base_class() =>
+        Assert.Equal(
+            KtlsFallbackReason.CipherSuitesPolicy,
+            TryKey(
+                out _,
+                SslProtocols.Tls12 | SslProtocols.Tls13,
+                policy: [TlsCipherSuite.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256]));
 
     [Fact]
     public void A_suite_that_OpenSSL_does_not_know_is_left_out_as_in_SslStream() =>

@@ -41,8 +41,8 @@ internal static partial class Certificates
     private static X509Certificate2 Make(string kind) => kind switch
     {
         "good" => Ecdsa,
-        "RSA 2048" => MakeLeaf("localhost", RSA.Create(2048)),
-        "RSA 3072" => MakeLeaf("localhost", RSA.Create(3072)),
+        "RSA 2048" => MakeLeaf("localhost", RsaKey(Rsa2048)),
+        "RSA 3072" => MakeLeaf("localhost", RsaKey(Rsa3072)),
         "RSA 2048, signed with PSS" => SelfSignWithPss(),
         "ECDSA P-256" => MakeLeaf("localhost", ECDsa.Create(ECCurve.NamedCurves.nistP256)),
         "ECDSA P-384" => MakeLeaf("localhost", ECDsa.Create(ECCurve.NamedCurves.nistP384)),
@@ -71,7 +71,7 @@ internal static partial class Certificates
         "other client" => MakeLeaf("another client", NewKey(), issuer: OtherAuthority),
         "second client" => MakeLeaf("a second client", NewKey()),
         "expired client" => MakeLeaf("an expired client", NewKey(), to: DateTimeOffset.UtcNow.AddHours(-1)),
-        "RSA client" => MakeLeaf("an RSA client", RSA.Create(2048)),
+        "RSA client" => MakeLeaf("an RSA client", RsaKey(Rsa2048)),
         _ => throw new ArgumentOutOfRangeException(nameof(kind), kind, "No such kind of certificate."),
     };
 
@@ -130,7 +130,7 @@ internal static partial class Certificates
 
     private static X509Certificate2 SelfSignWithPss()
     {
-        CertificateRequest request = new(Name("localhost"), RSA.Create(2048), HashAlgorithmName.SHA256, RSASignaturePadding.Pss);
+        CertificateRequest request = new(Name("localhost"), RsaKey(Rsa2048), HashAlgorithmName.SHA256, RSASignaturePadding.Pss);
         AddLeafExtensions(request, "localhost");
         return Reload(request.CreateSelfSigned(DateTimeOffset.UtcNow.AddDays(-1), DateTimeOffset.UtcNow.AddDays(30)));
     }

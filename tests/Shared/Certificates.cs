@@ -110,7 +110,7 @@ internal static partial class Certificates
 
     private static X509Certificate2 SignRsa(string name)
     {
-        RSA key = RSA.Create(2048);
+        RSA key = RsaKey(Rsa2048);
         CertificateRequest request = new(Name(name), key, HashAlgorithmName.SHA256, RSASignaturePadding.Pkcs1);
         using X509Certificate2 certificate = Issue(request, name, null, null, Authority);
         return Reload(certificate.CopyWithPrivateKey(key));

@@ -14,14 +14,6 @@ internal static class HandshakeOptions
     private const int Tls12 = 0x0303;
     private const int Tls13 = 0x0304;
 
-    /// <summary>
-    /// TLS 1.2 suites offered without a policy: forward secrecy only, as .NET does on Linux, with the AEAD suites, which
-    /// the kernel can take over, first.
-    /// </summary>
-    private const string DefaultTls12Suites =
-        "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES256-GCM-SHA384:ECDHE-RSA-AES128-GCM-SHA256:" +
-        "ECDHE-ECDSA-AES256-SHA384:ECDHE-ECDSA-AES128-SHA256:ECDHE-RSA-AES256-SHA384:ECDHE-RSA-AES128-SHA256";
-
     // What OpenSSL 3.0 and later know, in their order of preference.
     private static readonly string[] s_signatureAlgorithms =
     [
@@ -57,13 +49,20 @@ internal static class HandshakeOptions
             return KtlsFallbackReason.ProtocolNotOffloadable;
         }
 
-        string cipherList = DefaultTls12Suites;
+        // Without a policy the suites are those of OpenSSL's configuration, too.
+        string? cipherList = null;
         string? cipherSuites = null;
         if (policy is not null)
         {
             (string tls12, string tls13) = RuntimeInternals.NamesOf(policy);
 
-            // A version without a suite is a version that is not offered.
+            // A version without a suite is a version that is not offered. That TLS 1.3 is asked for by name, and then has none,
+            // is a contradiction which the base class reports.
+            if (tls13.Length == 0 && (protocols & SslProtocols.Tls13) != 0)
+            {
+                return KtlsFallbackReason.CipherSuitesPolicy;
+            }
+
             min = tls12.Length == 0 ? Math.Max(min, Tls13) : min;
             max = tls13.Length == 0 ? (max == 0 ? Tls12 : Math.Min(max, Tls12)) : max;
             if (min > max && max != 0)
@@ -71,7 +70,7 @@ internal static class HandshakeOptions
                 return KtlsFallbackReason.CipherSuitesPolicy;
             }
 
-            cipherList = tls12.Length == 0 ? DefaultTls12Suites : tls12;
+            cipherList = tls12.Length == 0 ? null : tls12;
             cipherSuites = tls13.Length == 0 ? null : tls13;
         }
 

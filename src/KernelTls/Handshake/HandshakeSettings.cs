@@ -58,13 +58,13 @@ internal sealed record HandshakeSettings
 /// <returns><see langword="null"/>: no certificate for this client.</returns>
 internal delegate ValueTask<HandshakeSettings?> ServerSelection(SslClientHelloInfo clientHello, CancellationToken cancellationToken);
 
-/// <summary>Everything that shapes an SSL_CTX. Certificates count by identity of their context object. Version 0: OpenSSL's default.</summary>
+/// <summary>Everything that shapes an SSL_CTX. Certificates count by identity of their context object. Version 0 and lists that are null: OpenSSL's defaults.</summary>
 internal sealed record TlsContextKey(
     bool IsServer,
     ContextFlags Flags,
     int MinVersion,
     int MaxVersion,
-    string CipherList,
+    string? CipherList,
     string? CipherSuites,
     string Alpn,
     string? SignatureAlgorithms,
