@@ -1,5 +1,6 @@
 using System.Net.Security;
 using System.Security.Authentication;
+using System.Text;
 using KernelTls.Tests;
 
 namespace KernelTls.FunctionalTests;
@@ -48,6 +49,20 @@ public abstract class InteropTest : KernelTest
         Assert.Equal("hello\n"u8.ToArray(), line);
         await stream.WriteAsync("world\n"u8.ToArray()).InTime("writing a line");
         await program.OutputUpToAsync("world\n");
+    }
+
+    /// <summary>Reads an HTTP/1.1 message up to and with its empty line, and not a byte more.</summary>
+    internal static async Task<string> ReadHeaderAsync(Stream stream)
+    {
+        StringBuilder header = new();
+        byte[] one = new byte[1];
+        while (header.Length < 4 || header.ToString(header.Length - 4, 4) != "\r\n\r\n")
+        {
+            await stream.ReadExactlyAsync(one).InTime($"a header after: {header}");
+            header.Append((char)one[0]);
+        }
+
+        return header.ToString();
     }
 
     /// <summary>The program has nothing more to say: it closes its TLS, and then itself.</summary>
