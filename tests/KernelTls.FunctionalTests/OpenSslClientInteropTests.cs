@@ -118,7 +118,7 @@ public class OpenSslClientInteropTests : InteropTest
             said += await client.OutputUpToAsync(", TLSv1.2, Cipher is ");
         }
 
-        Assert.Single(Regex.Matches(said, "New, TLSv1.2"));
+        Assert.Equal(1, Regex.Count(said, "New, TLSv1.2"));
         Assert.Equal(Connections - 1, Regex.Count(said, "Reused, TLSv1.2"));
         await GreetAsync(client, server);
         AssertCounted(before, SslProtocols.Tls12, Connections);

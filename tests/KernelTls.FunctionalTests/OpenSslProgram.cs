@@ -20,20 +20,29 @@ internal static class OpenSslProgram
             "-verify_return_error", "-CAfile", Certificates.WriteAuthority(directory.FullName), .. more]);
 
     /// <summary>A server that sends each line back reversed, and the port it chose.</summary>
-    public static async Task<(ExternalProgram Program, int Port)> ServeAsync(
-        X509Certificate2 certificate, TemporaryDirectory directory, SslProtocols version, params string[] more)
+    public static Task<(ExternalProgram Program, int Port)> ServeAsync(
+        X509Certificate2 certificate, TemporaryDirectory directory, SslProtocols version, params string[] more) =>
+        ServeAsync("-rev", certificate, directory, version, more);
+
+    /// <summary>A server that answers a request with a page about its connection, and the port it chose.</summary>
+    public static Task<(ExternalProgram Program, int Port)> ServeStatusAsync(
+        X509Certificate2 certificate, TemporaryDirectory directory, SslProtocols version) =>
+        ServeAsync("-www", certificate, directory, version);
+
+    /// <summary>A certificate with its key under names of their own, beside another one.</summary>
+    public static (string Certificate, string Key) WritePem(X509Certificate2 certificate, TemporaryDirectory directory, string name) =>
+        Certificates.WritePem(certificate, Directory.CreateDirectory(directory[name]).FullName);
+
+    private static async Task<(ExternalProgram Program, int Port)> ServeAsync(
+        string kind, X509Certificate2 certificate, TemporaryDirectory directory, SslProtocols version, params string[] more)
     {
         (string certificatePath, string key) = Certificates.WritePem(certificate, directory.FullName);
         ExternalProgram program = ExternalProgram.Start(
             "openssl",
             directory.FullName,
-            ["s_server", "-accept", "127.0.0.1:0", "-rev", Flag(version), "-cert", certificatePath, "-key", key,
+            ["s_server", "-accept", "127.0.0.1:0", kind, Flag(version), "-cert", certificatePath, "-key", key,
             "-CAfile", Certificates.WriteAuthority(directory.FullName), .. more]);
         string said = await program.OutputUpToAsync("ACCEPT") + await program.OutputUpToAsync("\n");
         return (program, int.Parse(said.TrimEnd().Split(':')[^1], CultureInfo.InvariantCulture));
     }
-
-    /// <summary>A certificate with its key under names of their own, beside another one.</summary>
-    public static (string Certificate, string Key) WritePem(X509Certificate2 certificate, TemporaryDirectory directory, string name) =>
-        Certificates.WritePem(certificate, Directory.CreateDirectory(directory[name]).FullName);
 }

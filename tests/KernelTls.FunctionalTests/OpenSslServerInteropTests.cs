@@ -117,6 +117,30 @@ public class OpenSslServerInteropTests : InteropTest
         await server.ErrorsContain("no application protocol");
     }
 
+    [Theory]
+    [InlineData(SslProtocols.Tls12, true)]
+    [InlineData(SslProtocols.Tls12, false)]
+    [InlineData(SslProtocols.Tls13, true)]
+    [InlineData(SslProtocols.Tls13, false)]
+    public async Task We_resume_its_session_where_that_is_allowed(SslProtocols version, bool allow)
+    {
+        TlsStatistics before = TlsStatistics.Read();
+        using TemporaryDirectory directory = new();
+        (ExternalProgram program, int port) = await OpenSslProgram.ServeStatusAsync(Certificates.Ecdsa, directory, version);
+        using ExternalProgram server = program;
+
+        foreach (string expected in new[] { "New", allow ? "Reused" : "New" })
+        {
+            await using KtlsStream client = await ConnectAsync(port, version, o => o.AllowTlsResume = allow);
+            await client.WriteAsync("GET / HTTP/1.0\r\n\r\n"u8.ToArray()).InTime("the request");
+            string page = await new StreamReader(client).ReadToEndAsync().InTime("the page");
+            Assert.Contains(
+                $"\n{expected}, {(version == SslProtocols.Tls12 ? "TLSv1.2" : "TLSv1.3")}, Cipher is ", page, StringComparison.Ordinal);
+        }
+
+        AssertCounted(before, version, connections: 2);
+    }
+
     private static async Task AskAsync(KtlsStream client)
     {
         byte[] answer = new byte[7];
