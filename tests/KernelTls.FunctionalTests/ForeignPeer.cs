@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Net;
+using System.Net.Security;
 using System.Net.Sockets;
 using System.Security.Authentication;
 using KernelTls.Tests;
@@ -22,33 +23,44 @@ internal sealed class ForeignPeer : IDisposable
     public string PortText => Port.ToString(CultureInfo.InvariantCulture);
 
     /// <summary>The next connection, after a handshake in the given mode.</summary>
-    public async Task<KtlsStream> AcceptAsync(TlsMode mode, SslProtocols version)
+    public async Task<KtlsStream> AcceptAsync(
+        TlsMode mode, SslProtocols version, Action<SslServerAuthenticationOptions>? configure = null)
     {
         Socket socket = await _listener.AcceptAsync().InTime("the program to connect");
         socket.NoDelay = true;
         KtlsStream stream = (KtlsStream)Modes.Create(mode, new NetworkStream(socket, ownsSocket: true));
-        await stream.AuthenticateAsServerAsync(Handshakes.ServerOptions(version)).InTime("a handshake with the program");
-        Modes.AssertIn(mode, stream);
-        return stream;
+        SslServerAuthenticationOptions options = Handshakes.ServerOptions(version);
+        configure?.Invoke(options);
+        return await ShakeAsync(mode, stream, stream.AuthenticateAsServerAsync(options));
     }
 
     /// <summary>Connects to a program that listens, and shakes hands.</summary>
-    public static async Task<KtlsStream> ConnectAsync(int port, TlsMode mode, SslProtocols version)
+    public static async Task<KtlsStream> ConnectAsync(
+        int port, TlsMode mode, SslProtocols version, Action<SslClientAuthenticationOptions>? configure = null)
     {
         Socket socket = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
         await socket.ConnectAsync(IPAddress.Loopback, port).InTime("connecting to the program");
         KtlsStream stream = (KtlsStream)Modes.Create(mode, new NetworkStream(socket, ownsSocket: true));
-        await stream.AuthenticateAsClientAsync(Handshakes.ClientOptions(version)).InTime("a handshake with the program");
-        Modes.AssertIn(mode, stream);
-        return stream;
-    }
-
-    /// <summary>A port that was free a moment ago.</summary>
-    public static int FreePort()
-    {
-        using ForeignPeer probe = new();
-        return probe.Port;
+        SslClientAuthenticationOptions options = Handshakes.ClientOptions(version);
+        configure?.Invoke(options);
+        return await ShakeAsync(mode, stream, stream.AuthenticateAsClientAsync(options));
     }
 
     public void Dispose() => _listener.Dispose();
+
+    /// <summary>A refused connection is closed at once: the program is waiting for that.</summary>
+    private static async Task<KtlsStream> ShakeAsync(TlsMode mode, KtlsStream stream, Task handshake)
+    {
+        try
+        {
+            await handshake.InTime("a handshake with the program");
+            Modes.AssertIn(mode, stream);
+            return stream;
+        }
+        catch
+        {
+            await stream.DisposeAsync();
+            throw;
+        }
+    }
 }

@@ -1,0 +1,76 @@
+using System.Net.Security;
+using System.Security.Authentication;
+using System.Text;
+using KernelTls.Tests;
+
+namespace KernelTls.FunctionalTests;
+
+/// <summary>
+/// Peers nobody here wrote, with this side in the kernel. The peers do TLS in user space unless a test says otherwise, so
+/// what the kernel counts is this side's.
+/// </summary>
+public abstract class InteropTest : KernelTest
+{
+    public static TheoryData<SslProtocols, string> VersionsAndKeys => new()
+    {
+        { SslProtocols.Tls12, "RSA" },
+        { SslProtocols.Tls12, "ECDSA" },
+        { SslProtocols.Tls13, "RSA" },
+        { SslProtocols.Tls13, "ECDSA" },
+    };
+
+    /// <summary>localhost's certificate with such a key.</summary>
+    internal static SslStreamCertificateContext CertificateOf(string key) =>
+        key == "RSA" ? Certificates.RsaContext : Certificates.EcdsaContext;
+
+    internal static Task<KtlsStream> AcceptAsync(
+        ForeignPeer listener, SslProtocols version, Action<SslServerAuthenticationOptions>? configure = null) =>
+        listener.AcceptAsync(TlsMode.Kernel, version, configure);
+
+    internal static Task<KtlsStream> ConnectAsync(
+        int port, SslProtocols version, Action<SslClientAuthenticationOptions>? configure = null) =>
+        ForeignPeer.ConnectAsync(port, TlsMode.Kernel, version, configure);
+
+    /// <summary>Asserts that the kernel took keys for so many connections of this side and for nobody else's.</summary>
+    internal static void AssertCounted(TlsStatistics before, SslProtocols version, int connections = 1)
+    {
+        TlsStatistics now = TlsStatistics.Read();
+        Assert.Equal(connections, now.SendSoftware - before.SendSoftware);
+        Assert.Equal(connections * ReceivingEnds(version) / 2, now.ReceiveSoftware - before.ReceiveSoftware);
+    }
+
+    /// <summary>A line from the program, and one to it.</summary>
+    internal static async Task GreetAsync(ExternalProgram program, Stream stream)
+    {
+        await program.Input.WriteAsync("hello\n"u8.ToArray());
+        await program.Input.FlushAsync();
+        byte[] line = new byte[6];
+        await stream.ReadExactlyAsync(line).InTime($"a line from the program, which says: {program.Errors}");
+        Assert.Equal("hello\n"u8.ToArray(), line);
+        await stream.WriteAsync("world\n"u8.ToArray()).InTime("writing a line");
+        await program.OutputUpToAsync("world\n");
+    }
+
+    /// <summary>Reads an HTTP/1.1 message up to and with its empty line, and not a byte more.</summary>
+    internal static async Task<string> ReadHeaderAsync(Stream stream)
+    {
+        StringBuilder header = new();
+        byte[] one = new byte[1];
+        while (header.Length < 4 || header.ToString(header.Length - 4, 4) != "\r\n\r\n")
+        {
+            await stream.ReadExactlyAsync(one).InTime($"a header after: {header}");
+            header.Append((char)one[0]);
+        }
+
+        return header.ToString();
+    }
+
+    /// <summary>The program has nothing more to say: it closes its TLS, and then itself.</summary>
+    internal static async Task LeaveAsync(ExternalProgram program, KtlsStream stream)
+    {
+        program.Input.Close();
+        Assert.Equal(0, await stream.ReadAsync(new byte[1]).InTime("the program's close_notify"));
+        await stream.DisposeAsync();
+        Assert.True(await program.ExitAsync() == 0, program.Errors);
+    }
+}

@@ -1,0 +1,48 @@
+using System.Globalization;
+using System.Security.Authentication;
+using System.Security.Cryptography.X509Certificates;
+using KernelTls.Tests;
+
+namespace KernelTls.FunctionalTests;
+
+/// <summary>openssl s_client and s_server: who they trust, and where.</summary>
+internal static class OpenSslProgram
+{
+    public static string Flag(SslProtocols version) => version == SslProtocols.Tls12 ? "-tls1_2" : "-tls1_3";
+
+    /// <summary>A client that trusts the test authority alone and ends with its input.</summary>
+    public static ExternalProgram Connect(
+        ForeignPeer listener, TemporaryDirectory directory, SslProtocols version, params string[] more) =>
+        ExternalProgram.Start(
+            "openssl",
+            directory.FullName,
+            ["s_client", "-connect", $"127.0.0.1:{listener.PortText}", "-servername", "localhost", Flag(version), "-nocommands",
+            "-verify_return_error", "-CAfile", Certificates.WriteAuthority(directory.FullName), .. more]);
+
+    /// <summary>A server that sends each line back reversed, and the port it chose.</summary>
+    public static Task<(ExternalProgram Program, int Port)> ServeAsync(
+        X509Certificate2 certificate, TemporaryDirectory directory, SslProtocols version, params string[] more) =>
+        ServeAsync("-rev", certificate, directory, version, more);
+
+    /// <summary>A server that answers a request with a page about its connection, and the port it chose.</summary>
+    public static Task<(ExternalProgram Program, int Port)> ServeStatusAsync(
+        X509Certificate2 certificate, TemporaryDirectory directory, SslProtocols version) =>
+        ServeAsync("-www", certificate, directory, version);
+
+    /// <summary>A certificate with its key under names of their own, beside another one.</summary>
+    public static (string Certificate, string Key) WritePem(X509Certificate2 certificate, TemporaryDirectory directory, string name) =>
+        Certificates.WritePem(certificate, Directory.CreateDirectory(directory[name]).FullName);
+
+    private static async Task<(ExternalProgram Program, int Port)> ServeAsync(
+        string kind, X509Certificate2 certificate, TemporaryDirectory directory, SslProtocols version, params string[] more)
+    {
+        (string certificatePath, string key) = Certificates.WritePem(certificate, directory.FullName);
+        ExternalProgram program = ExternalProgram.Start(
+            "openssl",
+            directory.FullName,
+            ["s_server", "-accept", "127.0.0.1:0", kind, Flag(version), "-cert", certificatePath, "-key", key,
+            "-CAfile", Certificates.WriteAuthority(directory.FullName), .. more]);
+        string said = await program.OutputUpToAsync("ACCEPT") + await program.OutputUpToAsync("\n");
+        return (program, int.Parse(said.TrimEnd().Split(':')[^1], CultureInfo.InvariantCulture));
+    }
+}
