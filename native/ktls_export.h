@@ -74,14 +74,14 @@ KTLS_EXPORT int32_t KtlsNative_ErrorText(int64_t openSslError, uint8_t* text, in
 
 typedef struct KtlsResult
 {
-    int32_t status;          /* KTLS_STATUS_* */
-    int32_t sysErrno;        /* errno at the failing call; 0 when it plays no part */
-    int64_t bytes;           /* bytes read or written by Read and Write, else 0 */
-    int64_t openSslError;    /* earliest code of the error queue, 0 when the queue was empty */
-    int32_t reason;          /* ERR_GET_REASON(openSslError): SSL_R_*; 1000 + alert number for a peer's alert */
-    int32_t pending;         /* 1: OpenSSL holds bytes received but not handed out (SSL_has_pending) */
-    int32_t keyUpdate;       /* 1: a KeyUpdate of ours is due and not yet sent (RFC 8446, 4.6.3) */
-    int32_t newSession;      /* 1: KtlsNative_TakeSession has a session to hand out; set by Read alone */
+    int32_t status;       /* KTLS_STATUS_* */
+    int32_t sysErrno;     /* errno at the failing call; 0 when it plays no part */
+    int64_t bytes;        /* bytes read or written by Read and Write, else 0 */
+    int64_t openSslError; /* earliest code of the error queue, 0 when the queue was empty */
+    int32_t reason;       /* ERR_GET_REASON(openSslError): SSL_R_*; 1000 + alert number for a peer's alert */
+    int32_t pending;      /* 1: OpenSSL holds bytes received but not handed out (SSL_has_pending) */
+    int32_t keyUpdate;    /* 1: a KeyUpdate of ours is due and not yet sent (RFC 8446, 4.6.3) */
+    int32_t newSession;   /* 1: KtlsNative_TakeSession has a session to hand out; set by Read alone */
 } KtlsResult;
 
 /* ---------------------------------------------------------------- contexts */

@@ -53,7 +53,7 @@ public class AuthenticationOptionsTests
         {
             case nameof(options.EncryptionPolicy): options.EncryptionPolicy = EncryptionPolicy.AllowNoEncryption; break;
             case nameof(options.EnabledSslProtocols): options.EnabledSslProtocols = SslProtocols.Tls11; break;
-            case nameof(options.CipherSuitesPolicy): 
+            case nameof(options.CipherSuitesPolicy):
                 options.EnabledSslProtocols = SslProtocols.Tls12;
                 options.CipherSuitesPolicy = new([TlsCipherSuite.TLS_AES_128_GCM_SHA256]);
                 break;
@@ -82,7 +82,7 @@ public class AuthenticationOptionsTests
             case nameof(options.AllowRenegotiation): options.AllowRenegotiation = true; break;
             case nameof(options.EncryptionPolicy): options.EncryptionPolicy = EncryptionPolicy.NoEncryption; break;
             case nameof(options.EnabledSslProtocols): options.EnabledSslProtocols = SslProtocols.Tls11 | SslProtocols.Tls12; break;
-            case nameof(options.CipherSuitesPolicy): 
+            case nameof(options.CipherSuitesPolicy):
                 options.EnabledSslProtocols = SslProtocols.Tls12;
                 options.CipherSuitesPolicy = new([TlsCipherSuite.TLS_AES_128_GCM_SHA256]);
                 break;
