@@ -250,16 +250,16 @@ KtlsNative_Write(KtlsConnection* connection, int32_t socket, const uint8_t* buff
 
 /* A server asks its client for a certificate on an established TLS 1.3 connection (RFC 8446, 4.6.2), and takes the
  * answer. Called again until it says OK: it sends the request once (WANT_WRITE: again when writable; no data by send(2)
- * until then), then reads (WANT_READ: again when readable). verify is as in KtlsNative_Handshake, never NULL.
+ * while this call runs and until it says something else), then reads (WANT_READ: again when readable; data may be sent
+ * meanwhile). verify is as in KtlsNative_Handshake, never NULL.
  *   OK: verify has accepted the answer, and KtlsNative_GetPeerCertificate has it; or the client sent no certificate,
  *     whatever KTLS_FLAG_REQUIRE_PEER says: ENODATA there. The next call is a new request.
  *   DATA_WAITING: data came first. Read hands it out, at least once; then call this again.
  *   CLOSE_NOTIFY, UNEXPECTED_EOF: the client ended without an answer.
  *   TLS_ERROR: the connection has ended (verify refused, the client's alert, ...), with two exceptions that leave it as
  *     it was, nothing sent: the client did not offer to be asked (SSL_R_EXTENSION_NOT_RECEIVED), or OpenSSL could not.
- * From the first WANT_ or DATA_WAITING after the request was queued until the end, Read answers EBUSY but for the data
- * that DATA_WAITING announced: only here the answer meets its judge. Data may be sent meanwhile.
- * No ticket follows: resumed sessions show the certificate of the handshake, or none.
+ * While the request is out, Read hands out the data that DATA_WAITING announced and answers EBUSY to all else: only
+ * here the answer meets its judge. No ticket follows: resumed sessions show the certificate of the handshake, or none.
  * EINVAL also on a client; EPIPE: the first call comes after Shutdown; ENOTSUP: not TLS 1.3, or no
  * KTLS_CAP_POST_HANDSHAKE_AUTH; EBUSY, nothing sent: a KeyUpdate is due, or a Write waits for room: finish it first. */
 KTLS_EXPORT int32_t KtlsNative_RequestCertificate(

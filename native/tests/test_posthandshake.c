@@ -588,14 +588,37 @@ static void Full_at_the_request_in_the_kernel(void)
     Full_at_the_request(KTLS_FLAG_ENABLE_KTLS);
 }
 
-static void Full_at_the_answer(int32_t flags)
+/* The leaf and copies of the intermediate: with many of them the answer is more than a record can hold. */
+static void UseLongChain(Link* link, int32_t count)
+{
+    KtlsResult result;
+    KtlsBlob chain[100];
+    CHECK(count <= 100);
+    for (int32_t i = 0; i < count; i++)
+    {
+        chain[i] = g_fixture.chain[i > 0];
+    }
+    CHECK_EQ(KtlsNative_UseCertificate(link->client, chain, count, (intptr_t)g_fixture.key, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_OK);
+}
+
+static void CheckServerSeesCount(Link* link, int32_t count)
+{
+    int32_t length;
+    CHECK_EQ(KtlsNative_GetPeerCertificate(link->server, count - 1, NULL, 0, &length), ERANGE);
+    CHECK_EQ(length, g_fixture.chain[count > 1].length);
+    CHECK_EQ(KtlsNative_GetPeerCertificate(link->server, count, NULL, 0, &length), ENODATA);
+}
+
+static void Full_at_the_answer(int32_t flags, int32_t count)
 {
     bool records = (flags & KTLS_FLAG_ENABLE_KTLS) != 0;
-    Link link = Establish(flags, 0, 0, true);
+    Link link = Establish(flags, 0, 0, false);
     CHECK_EQ(Request(&link), KTLS_STATUS_WANT_READ);
     Fixture_ShrinkBuffers(&link.pair);
     size_t filled = Fill(link.pair.client);
     Pause(&link);
+    UseLongChain(&link, count);
     for (int i = 0; i < 3; i++)
     {
         CHECK_EQ(ReadNothing(&link), KTLS_STATUS_WANT_WRITE);
@@ -624,23 +647,25 @@ static void Full_at_the_answer(int32_t flags)
         Fixture_Wait(link.pair.client, POLLOUT);
         while (ReadNothing(&link) == KTLS_STATUS_WANT_WRITE)
         {
-            (void)Request(&link);
+            CHECK_EQ(Request(&link), KTLS_STATUS_WANT_READ);
         }
         CHECK_EQ(Finish(&link, Fixture_Accept, 0).status, KTLS_STATUS_OK);
     }
-    CheckServerSees(&link, 2);
+    CheckServerSeesCount(&link, count);
     Link_TransferBothWays(&link, 50000);
     Link_Free(&link);
 }
 
 static void Full_at_the_answer_in_user_space(void)
 {
-    Full_at_the_answer(0);
+    Full_at_the_answer(0, 2);
+    Full_at_the_answer(0, 60);
 }
 
 static void Full_at_the_answer_in_the_kernel(void)
 {
-    Full_at_the_answer(KTLS_FLAG_ENABLE_KTLS);
+    Full_at_the_answer(KTLS_FLAG_ENABLE_KTLS, 2);
+    Full_at_the_answer(KTLS_FLAG_ENABLE_KTLS, 60);
 }
 
 /* Writes until nothing fits. Returns the bytes taken; OpenSSL holds a record of what follows them. */
