@@ -3,6 +3,7 @@
 #include "ktls_connection.h"
 #include "ktls_context.h"
 #include "ktls_options.h"
+#include "ktls_posthandshake.h"
 #include "ktls_result.h"
 
 #include <errno.h>
@@ -18,12 +19,17 @@ X509* KtlsCertificate_Decode(const KtlsOpenSsl* api, const KtlsBlob* blob)
 int KtlsCertificate_OnRequest(SSL* ssl, void* argument)
 {
     (void)argument;
-    KtlsConnection* connection = KtlsConnection_Of(KtlsOpenSsl_Get(), ssl);
+    const KtlsOpenSsl* api = KtlsOpenSsl_Get();
+    KtlsConnection* connection = KtlsConnection_Of(api, ssl);
     if (connection == NULL)
     {
         return 0;
     }
     connection->certificateRequested = true;
+    if (KtlsPostHandshake_IsRequest(api, connection))
+    {
+        return KtlsPostHandshake_Pause(api, connection);
+    }
     if (!connection->context->pausesAtCertificate)
     {
         return 1;
@@ -121,7 +127,9 @@ int32_t KtlsNative_UseCertificate(
     {
         return EINVAL;
     }
-    if (connection->certificateDecision != KTLS_DECISION_WAITING || connection->failure.status != KTLS_STATUS_OK)
+    bool paused =
+        connection->certificateDecision == KTLS_DECISION_WAITING || connection->answerDecision == KTLS_DECISION_WAITING;
+    if (!paused || connection->failure.status != KTLS_STATUS_OK)
     {
         return EBUSY;
     }

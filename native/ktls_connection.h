@@ -21,6 +21,25 @@ typedef enum KtlsDecision
     KTLS_DECISION_MADE
 } KtlsDecision;
 
+/* How far a server is with a request for a certificate after the handshake. */
+typedef enum KtlsRequest
+{
+    KTLS_REQUEST_NONE,
+    KTLS_REQUEST_QUEUED, /* in OpenSSL, not or not wholly written */
+    KTLS_REQUEST_OUT     /* written; the answer is to come */
+} KtlsRequest;
+
+/* A Write that waits for room, to be finished within the pause of a client. */
+typedef struct KtlsRetry
+{
+    const uint8_t* buffer;
+    int32_t length;
+    bool done;
+    KtlsResult* result;
+} KtlsRetry;
+
+#define KTLS_FINISHED_MAX 64 /* EVP_MAX_MD_SIZE */
+
 struct KtlsConnection
 {
     uint32_t magic;
@@ -34,16 +53,23 @@ struct KtlsConnection
     bool certificateRequested; /* client: the server has sent a CertificateRequest */
     bool closeSent;            /* close_notify is out */
     bool updateStarted;        /* a KeyUpdate is queued in OpenSSL and not yet written */
+    bool writeWaits;           /* OpenSSL holds the encrypted half of a Write that found no room */
     bool stapled;              /* OpenSSL holds an OCSP response for this connection */
     KtlsResult failure;        /* status other than OK: what ended this connection, repeated by every later call */
-    KtlsVerifyCallback verify; /* set only while KtlsNative_Handshake runs */
+    KtlsVerifyCallback verify; /* set only while KtlsNative_Handshake or KtlsNative_RequestCertificate runs */
     intptr_t verifyState;
     KtlsDecision helloDecision;
     char* serverName;       /* owned; server: as the ClientHello had it, empty for none; NULL: no hello yet */
     KtlsClientHello* hello; /* owned; there while helloDecision is WAITING */
     int32_t abortAlert;     /* the decision is to end with this alert; 0: to go on */
     KtlsDecision certificateDecision;
-    SSL_SESSION* session; /* owned: the newest that was not taken yet */
+    KtlsDecision answerDecision; /* on a request after the handshake: WAITING in its pause, MADE by the next Read */
+    KtlsRetry* retry;            /* the Write within the pause; set only while it runs */
+    KtlsRequest request;
+    bool answerLost; /* none can come any more: the client's direction, or the connection, has ended */
+    int verifyMode;  /* the one to be restored after the request */
+    uint8_t peerFinished[KTLS_FINISHED_MAX]; /* as it was before the request; the end of the answer changes it */
+    SSL_SESSION* session;                    /* owned: the newest that was not taken yet */
 };
 
 /* Checks what every I/O export checks, and zeroes the result. On 0, *api is the table. */

@@ -4,6 +4,7 @@
 #include "ktls_handshake.h"
 #include "ktls_hello.h"
 #include "ktls_options.h"
+#include "ktls_posthandshake.h"
 #include "ktls_result.h"
 #include "ktls_session.h"
 #include "ktls_staple.h"
@@ -201,6 +202,10 @@ static void ApplyPauses(const KtlsOpenSsl* api, const KtlsContext* context, int3
     {
         api->SSL_CTX_set_cert_cb(context->context, KtlsCertificate_OnRequest, NULL);
     }
+    if (context->answersLater)
+    {
+        api->SSL_CTX_set_post_handshake_auth(context->context, 1);
+    }
     if (context->server)
     {
         static char s_pause;
@@ -233,6 +238,7 @@ static KtlsContext* Allocate(const KtlsContextOptions* options)
     context->server = options->role == KTLS_ROLE_SERVER;
     context->verifiesPeer = (options->flags & (KTLS_FLAG_VERIFY_PEER | KTLS_FLAG_REQUIRE_PEER)) != 0;
     context->pausesAtCertificate = (options->flags & KTLS_FLAG_PAUSE_AT_CERTIFICATE) != 0;
+    context->answersLater = (options->flags & KTLS_FLAG_POST_HANDSHAKE_AUTH) != 0;
     atomic_init(&context->references, 1);
     if (options->alpnLength > 0)
     {
@@ -265,7 +271,8 @@ int32_t KtlsNative_ContextCreate(const KtlsContextOptions* options, KtlsContext*
     {
         return EINVAL;
     }
-    if ((options->flags & KTLS_FLAG_PAUSE_AT_CLIENT_HELLO) != 0 && !KtlsHello_IsSupported(api))
+    if (((options->flags & KTLS_FLAG_PAUSE_AT_CLIENT_HELLO) != 0 && !KtlsHello_IsSupported(api)) ||
+        ((options->flags & KTLS_FLAG_POST_HANDSHAKE_AUTH) != 0 && !KtlsPostHandshake_IsSupported(api)))
     {
         return ENOSYS;
     }

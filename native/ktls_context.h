@@ -19,6 +19,7 @@ struct KtlsContext
     bool server;
     bool verifiesPeer;
     bool pausesAtCertificate; /* a CertificateRequest stops the handshake */
+    bool answersLater;        /* client: takes a CertificateRequest after the handshake, too */
     SSL_CTX* context;
     uint8_t* alpn; /* server: own copy of the protocol list, read by the selection callback */
     unsigned int alpnLength;

@@ -13,8 +13,8 @@
  *   - Once OpenSSL has ended a connection (TLS_ERROR with an alert sent or received, UNEXPECTED_EOF), every later call
  *     on it repeats that result. A failed system call (SYSCALL) is not repeated: what the peer sent before it may
  *     still be read.
- *   - Read, Write, Shutdown and KeyUpdate answer ENOTCONN before the handshake has ended well; Write and KeyUpdate
- *     answer EPIPE after Shutdown.
+ *   - Read, Write, Shutdown, KeyUpdate and RequestCertificate answer ENOTCONN before the handshake has ended well;
+ *     Write and KeyUpdate answer EPIPE after Shutdown.
  *   - A KtlsConnection is not thread-safe: the caller serialises all calls on one connection. Different
  *     connections are independent. A KtlsContext may be shared by connections on any thread once created.
  *   - The caller names the socket in each I/O call. It must be the one the connection was created with; holding
@@ -39,6 +39,7 @@ typedef struct KtlsSession KtlsSession;
 #define KTLS_CAP_KEY_UPDATE 0x2      /* SSL_key_update and SSL_get_key_update_type */
 #define KTLS_CAP_SENDFILE 0x4        /* SSL_sendfile */
 #define KTLS_CAP_CLIENT_HELLO_CB 0x8 /* SSL_CTX_set_client_hello_cb and what reads the hello */
+#define KTLS_CAP_POST_HANDSHAKE_AUTH 0x10 /* SSL_verify_client_post_handshake and what goes with it */
 
 typedef struct KtlsLibraryInfo
 {
@@ -71,6 +72,8 @@ KTLS_EXPORT int32_t KtlsNative_ErrorText(int64_t openSslError, uint8_t* text, in
 /* From Handshake only: it waits for the caller, says the same again until then, and pauses at most once at each. */
 #define KTLS_STATUS_WANT_CLIENT_HELLO 7 /* KTLS_FLAG_PAUSE_AT_CLIENT_HELLO: SwitchContext or AbortHandshake is due */
 #define KTLS_STATUS_WANT_CERTIFICATE 8  /* KTLS_FLAG_PAUSE_AT_CERTIFICATE: UseCertificate is due */
+/* From Read, WANT_CERTIFICATE is the other pause: KTLS_FLAG_POST_HANDSHAKE_AUTH. */
+#define KTLS_STATUS_DATA_WAITING 9 /* from RequestCertificate only: data is there, and to be read first */
 
 typedef struct KtlsResult
 {
@@ -106,6 +109,7 @@ typedef struct KtlsBlob
 #define KTLS_FLAG_PAUSE_AT_CLIENT_HELLO 0x40 /* server: Handshake stops once the ClientHello is in, unanswered */
 #define KTLS_FLAG_PAUSE_AT_CERTIFICATE 0x80  /* client: Handshake stops where the server asks for a certificate */
 #define KTLS_FLAG_CLIENT_SESSIONS 0x100      /* client: keep new sessions for TakeSession; not with NO_TICKETS */
+#define KTLS_FLAG_POST_HANDSHAKE_AUTH 0x200  /* client: offers to be asked for its certificate later (TLS 1.3) */
 
 typedef struct KtlsContextOptions
 {
@@ -132,9 +136,10 @@ _Static_assert(sizeof(KtlsContextOptions) == 96, "mirrored by the managed side")
 
 /* Creates an SSL_CTX. EINVAL also for a client without KTLS_FLAG_VERIFY_PEER, for an unknown flag, and for a flag or
  * member of the other role. A server may have no certificate: one that pauses gets it with the context it is switched
- * to. ENOSYS: KTLS_FLAG_PAUSE_AT_CLIENT_HELLO without KTLS_CAP_CLIENT_HELLO_CB. On 0 with status OK, *context is to be
- * given to KtlsNative_ContextFree once; otherwise it is NULL. status TLS_ERROR: OpenSSL refused an option (openSslError
- * says which: bad cipher string, key mismatch...; it is 0 where signatureAlgorithms are at fault). */
+ * to. ENOSYS: KTLS_FLAG_PAUSE_AT_CLIENT_HELLO without KTLS_CAP_CLIENT_HELLO_CB, KTLS_FLAG_POST_HANDSHAKE_AUTH without
+ * KTLS_CAP_POST_HANDSHAKE_AUTH. On 0 with status OK, *context is to be given to KtlsNative_ContextFree once; otherwise
+ * it is NULL. status TLS_ERROR: OpenSSL refused an option (openSslError says which: bad cipher string, key mismatch...;
+ * it is 0 where signatureAlgorithms are at fault). */
 KTLS_EXPORT int32_t
 KtlsNative_ContextCreate(const KtlsContextOptions* options, KtlsContext** context, KtlsResult* result);
 
@@ -159,7 +164,8 @@ typedef int32_t (*KtlsVerifyCallback)(intptr_t state, const KtlsBlob* chain, int
 
 /* One handshake step. OK: done. verify may be NULL where the context does not verify peers (EINVAL elsewhere); it and
  * state are forgotten before the call returns. A certificate that comes later (renegotiation, under
- * KTLS_FLAG_ALLOW_RENEGOTIATION) meets no callback and is refused. A resumed session brings no certificate to judge. */
+ * KTLS_FLAG_ALLOW_RENEGOTIATION) meets no callback and is refused, unless by KtlsNative_RequestCertificate. A resumed
+ * session brings no certificate to judge. */
 KTLS_EXPORT int32_t KtlsNative_Handshake(
     KtlsConnection* connection, int32_t socket, KtlsVerifyCallback verify, intptr_t state, KtlsResult* result);
 
@@ -213,14 +219,26 @@ KTLS_EXPORT int32_t KtlsNative_GetAcceptableIssuer(
 
 /* Decides the pause at the CertificateRequest: this chain (leaf, then intermediates, DER) is sent in place of the
  * context's; count 0 with privateKey 0: none is. privateKey: EVP_PKEY*, a reference is taken. status TLS_ERROR: OpenSSL
- * refused it; nothing is left of it and the pause lasts. A later request (renegotiation) is answered the same. */
+ * refused it; nothing is left of it and the pause lasts. A later request is answered the same, unless another chain is
+ * chosen in a pause of Read (KTLS_FLAG_POST_HANDSHAKE_AUTH). */
 KTLS_EXPORT int32_t KtlsNative_UseCertificate(
     KtlsConnection* connection, const KtlsBlob* certificates, int32_t count, intptr_t privateKey, KtlsResult* result);
 
 /* ---------------------------------------------------------------- established connections */
 
 /* SSL_read: hands out application data and takes any control records on the way. capacity 0 to INT32_MAX; with
- * capacity 0 nothing is consumed: OK means that at least one byte is ready, as pending then says. */
+ * capacity 0 nothing is consumed: OK means that at least one byte is ready, as pending then says.
+ * EBUSY: KtlsNative_RequestCertificate is to be called, not this (see there).
+ *
+ * Under KTLS_FLAG_POST_HANDSHAKE_AUTH it pauses once at each request for a certificate, with WANT_CERTIFICATE; nothing
+ * has been sent yet. The next Read sends the answer and goes on: the chain of KtlsNative_UseCertificate, where that was
+ * called now or before, else the context's; KTLS_FLAG_PAUSE_AT_CERTIFICATE has no part in it. WANT_WRITE: the answer
+ * waits for room, Read again when writable. From the pause until a Read says something else than these two
+ *   - no data may be sent by send(2): OpenSSL writes, and nothing may come between its records (RFC 8446, 4.6.2);
+ *   - Write answers EBUSY in the pause. But a Write that had said WANT_WRITE is to be finished in the pause, until then
+ *     Read says WANT_CERTIFICATE again;
+ *   - KeyUpdate says WANT_READ, Shutdown TLS_ERROR (SSL_R_SHUTDOWN_WHILE_IN_INIT), and neither does harm.
+ * A request that comes after Shutdown is passed over, without a pause. */
 KTLS_EXPORT int32_t
 KtlsNative_Read(KtlsConnection* connection, int32_t socket, uint8_t* buffer, int32_t capacity, KtlsResult* result);
 
@@ -229,6 +247,23 @@ KtlsNative_Read(KtlsConnection* connection, int32_t socket, uint8_t* buffer, int
  * OpenSSL would keep the caller's pointer across WANT_WRITE. */
 KTLS_EXPORT int32_t
 KtlsNative_Write(KtlsConnection* connection, int32_t socket, const uint8_t* buffer, int32_t length, KtlsResult* result);
+
+/* A server asks its client for a certificate on an established TLS 1.3 connection (RFC 8446, 4.6.2), and takes the
+ * answer. Called again until it says OK: it sends the request once (WANT_WRITE: again when writable; no data by send(2)
+ * while this call runs and until it says something else), then reads (WANT_READ: again when readable; data may be sent
+ * meanwhile). verify is as in KtlsNative_Handshake, never NULL.
+ *   OK: verify has accepted the answer, and KtlsNative_GetPeerCertificate has it; or the client sent no certificate,
+ *     whatever KTLS_FLAG_REQUIRE_PEER says: ENODATA there. The next call is a new request.
+ *   DATA_WAITING: data came first. Read hands it out, at least once; then call this again.
+ *   CLOSE_NOTIFY, UNEXPECTED_EOF: the client ended without an answer.
+ *   TLS_ERROR: the connection has ended (verify refused, the client's alert, ...), with two exceptions that leave it as
+ *     it was, nothing sent: the client did not offer to be asked (SSL_R_EXTENSION_NOT_RECEIVED), or OpenSSL could not.
+ * While the request is out, Read hands out the data that DATA_WAITING announced and answers EBUSY to all else: only
+ * here the answer meets its judge. No ticket follows: resumed sessions show the certificate of the handshake, or none.
+ * EINVAL also on a client; EPIPE: the first call comes after Shutdown; ENOTSUP: not TLS 1.3, or no
+ * KTLS_CAP_POST_HANDSHAKE_AUTH; EBUSY, nothing sent: a KeyUpdate is due, or a Write waits for room: finish it first. */
+KTLS_EXPORT int32_t KtlsNative_RequestCertificate(
+    KtlsConnection* connection, int32_t socket, KtlsVerifyCallback verify, intptr_t state, KtlsResult* result);
 
 /* SSL_shutdown's first half: sends close_notify once. OK: it is sent (now or before). */
 KTLS_EXPORT int32_t KtlsNative_Shutdown(KtlsConnection* connection, int32_t socket, KtlsResult* result);

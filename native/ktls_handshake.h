@@ -7,7 +7,8 @@
 
 #include "ktls_openssl.h"
 
-/* SSL_CTX_set_cert_verify_callback of every context. Refuses where no KtlsNative_Handshake is running. */
+/* SSL_CTX_set_cert_verify_callback of every context. Refuses outside KtlsNative_Handshake and
+ * KtlsNative_RequestCertificate, which bring the judge. */
 int KtlsHandshake_VerifyPeer(X509_STORE_CTX* store, void* argument);
 
 #endif

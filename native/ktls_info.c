@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#define FINISHED_MAX 64 /* EVP_MAX_MD_SIZE */
-
 int32_t KtlsNative_GetConnectionInfo(KtlsConnection* connection, KtlsConnectionInfo* info)
 {
     if (info == NULL)
@@ -135,7 +133,7 @@ int32_t KtlsNative_GetFinished(
         return EINVAL;
     }
 
-    uint8_t finished[FINISHED_MAX];
+    uint8_t finished[KTLS_FINISHED_MAX];
     size_t size = !connection->established ? 0
                   : peer != 0              ? api->SSL_get_peer_finished(connection->ssl, finished, sizeof(finished))
                                            : api->SSL_get_finished(connection->ssl, finished, sizeof(finished));

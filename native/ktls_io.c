@@ -2,6 +2,7 @@
 #include "ktls_io.h"
 #include "ktls_connection.h"
 #include "ktls_context.h"
+#include "ktls_posthandshake.h"
 #include "ktls_result.h"
 
 #include <errno.h>
@@ -19,8 +20,7 @@ bool KtlsIo_IsReceiveOffloaded(const KtlsOpenSsl* api, const SSL* ssl)
     return bio != NULL && api->BIO_ctrl(bio, BIO_CTRL_GET_KTLS_RECV, 0, NULL) > 0;
 }
 
-/* As KtlsConnection_Enter, for calls that need a finished handshake. *ended: a failure of before is repeated. */
-static int32_t Enter(
+int32_t KtlsIo_Enter(
     const KtlsConnection* connection, int32_t socket, KtlsResult* result, const KtlsOpenSsl** api, bool* ended)
 {
     int32_t refusal = KtlsConnection_Enter(connection, socket, result, api);
@@ -37,9 +37,8 @@ static int32_t Enter(
     return connection->established ? 0 : ENOTCONN;
 }
 
-/* After each call: any of them may have written the queued KeyUpdate, and any may have ended the connection.
- * OpenSSL forgets the update's type when it builds the message, and leaves its handshake state once it is out. */
-static void Settle(const KtlsOpenSsl* api, KtlsConnection* connection, KtlsResult* result)
+/* OpenSSL forgets the update's type when it builds the message, and leaves its handshake state once it is out. */
+void KtlsIo_Settle(const KtlsOpenSsl* api, KtlsConnection* connection, KtlsResult* result)
 {
     if (connection->updateStarted)
     {
@@ -54,7 +53,7 @@ int32_t KtlsNative_Read(
 {
     const KtlsOpenSsl* api = NULL;
     bool ended = false;
-    int32_t refusal = Enter(connection, socket, result, &api, &ended);
+    int32_t refusal = KtlsIo_Enter(connection, socket, result, &api, &ended);
     if (refusal != 0)
     {
         return refusal;
@@ -66,6 +65,10 @@ int32_t KtlsNative_Read(
     if (ended)
     {
         return 0;
+    }
+    if (!KtlsPostHandshake_MayRead(api, connection))
+    {
+        return EBUSY;
     }
 
     int returned;
@@ -85,8 +88,21 @@ int32_t KtlsNative_Read(
         result->bytes = returned;
     }
     result->newSession = connection->session != NULL;
-    Settle(api, connection, result);
+    KtlsIo_Settle(api, connection, result);
     return 0;
+}
+
+void KtlsIo_Write(const KtlsOpenSsl* api, SSL* ssl, const uint8_t* buffer, int32_t length, KtlsResult* result)
+{
+    int returned;
+    int error;
+    do
+    {
+        KtlsResult_Begin(api, result);
+        returned = api->SSL_write(ssl, buffer, length);
+        error = errno;
+    } while (KtlsResult_Complete(api, ssl, returned, error, true, result));
+    result->bytes = result->status == KTLS_STATUS_OK ? returned : 0;
 }
 
 int32_t KtlsNative_Write(
@@ -94,7 +110,7 @@ int32_t KtlsNative_Write(
 {
     const KtlsOpenSsl* api = NULL;
     bool ended = false;
-    int32_t refusal = Enter(connection, socket, result, &api, &ended);
+    int32_t refusal = KtlsIo_Enter(connection, socket, result, &api, &ended);
     if (refusal != 0)
     {
         return refusal;
@@ -115,21 +131,22 @@ int32_t KtlsNative_Write(
     {
         return EPERM;
     }
-
-    int returned;
-    int error;
-    do
+    bool paused = connection->answerDecision == KTLS_DECISION_WAITING;
+    if (paused && !connection->writeWaits)
     {
-        KtlsResult_Begin(api, result);
-        returned = api->SSL_write(connection->ssl, buffer, length);
-        error = errno;
-    } while (KtlsResult_Complete(api, connection->ssl, returned, error, true, result));
-
-    if (result->status == KTLS_STATUS_OK)
-    {
-        result->bytes = returned;
+        return EBUSY;
     }
-    Settle(api, connection, result);
+
+    if (paused)
+    {
+        KtlsPostHandshake_FinishWrite(api, connection, buffer, length, result);
+    }
+    else
+    {
+        KtlsIo_Write(api, connection->ssl, buffer, length, result);
+    }
+    connection->writeWaits = result->status == KTLS_STATUS_WANT_WRITE;
+    KtlsIo_Settle(api, connection, result);
     return 0;
 }
 
@@ -137,7 +154,7 @@ int32_t KtlsNative_Shutdown(KtlsConnection* connection, int32_t socket, KtlsResu
 {
     const KtlsOpenSsl* api = NULL;
     bool ended = false;
-    int32_t refusal = Enter(connection, socket, result, &api, &ended);
+    int32_t refusal = KtlsIo_Enter(connection, socket, result, &api, &ended);
     /* A further SSL_shutdown would read, in search of the peer's close_notify. */
     if (refusal != 0 || ended || connection->closeSent)
     {
@@ -156,7 +173,7 @@ int32_t KtlsNative_Shutdown(KtlsConnection* connection, int32_t socket, KtlsResu
     } while (KtlsResult_Complete(api, connection->ssl, returned, error, true, result));
 
     connection->closeSent |= result->status == KTLS_STATUS_OK;
-    Settle(api, connection, result);
+    KtlsIo_Settle(api, connection, result);
     return 0;
 }
 
@@ -189,7 +206,7 @@ int32_t KtlsNative_KeyUpdate(KtlsConnection* connection, int32_t socket, int32_t
 {
     const KtlsOpenSsl* api = NULL;
     bool ended = false;
-    int32_t refusal = Enter(connection, socket, result, &api, &ended);
+    int32_t refusal = KtlsIo_Enter(connection, socket, result, &api, &ended);
     if (refusal != 0)
     {
         return refusal;
@@ -230,6 +247,6 @@ int32_t KtlsNative_KeyUpdate(KtlsConnection* connection, int32_t socket, int32_t
         error = errno;
     } while (KtlsResult_Complete(api, connection->ssl, returned, error, true, result));
 
-    Settle(api, connection, result);
+    KtlsIo_Settle(api, connection, result);
     return 0;
 }

@@ -2,6 +2,7 @@
 #include "ktls_openssl.h"
 #include "ktls_export.h"
 #include "ktls_hello.h"
+#include "ktls_posthandshake.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -147,6 +148,10 @@ static int32_t GetCapabilities(const KtlsOpenSsl* api)
     if (KtlsHello_IsSupported(api))
     {
         capabilities |= KTLS_CAP_CLIENT_HELLO_CB;
+    }
+    if (KtlsPostHandshake_IsSupported(api))
+    {
+        capabilities |= KTLS_CAP_POST_HANDSHAKE_AUTH;
     }
     return capabilities;
 }

@@ -176,6 +176,8 @@ enum
     OPTIONAL(int, SSL_CTX_set_num_tickets, (SSL_CTX* context, size_t count))                                           \
     OPTIONAL(size_t, SSL_CTX_get_num_tickets, (const SSL_CTX* context))                                                \
     OPTIONAL(int, SSL_set_num_tickets, (SSL* ssl, size_t count))                                                       \
+    OPTIONAL(void, SSL_CTX_set_post_handshake_auth, (SSL_CTX* context, int allowed))                                   \
+    OPTIONAL(int, SSL_verify_client_post_handshake, (SSL* ssl))                                                        \
     OPTIONAL(void, SSL_CTX_set_client_hello_cb,                                                                        \
         (SSL_CTX* context, KtlsClientHelloCallback callback, void* argument))                                          \
     OPTIONAL(unsigned int, SSL_client_hello_get0_legacy_version, (SSL* ssl))                                           \
@@ -191,6 +193,7 @@ enum
     REQUIRED(uint64_t, SSL_set_options, (SSL* ssl, uint64_t options))                                                  \
     REQUIRED(uint64_t, SSL_clear_options, (SSL* ssl, uint64_t options))                                                \
     REQUIRED(void, SSL_set_verify, (SSL* ssl, int mode, KtlsPeerVerifyCallback callback))                              \
+    REQUIRED(int, SSL_get_verify_mode, (const SSL* ssl))                                                               \
     REQUIRED(SSL_CTX*, SSL_set_SSL_CTX, (SSL* ssl, SSL_CTX* context))                                                  \
     REQUIRED(int, SSL_use_certificate, (SSL* ssl, X509* certificate))                                                  \
     REQUIRED(int, SSL_use_PrivateKey, (SSL* ssl, EVP_PKEY* key))                                                       \
@@ -209,6 +212,7 @@ enum
     REQUIRED(int, SSL_get_error, (const SSL* ssl, int returned))                                                       \
     REQUIRED(int, SSL_want, (const SSL* ssl))                                                                          \
     REQUIRED(int, SSL_has_pending, (const SSL* ssl))                                                                   \
+    REQUIRED(int, SSL_pending, (const SSL* ssl))                                                                       \
     OPTIONAL(int, SSL_key_update, (SSL* ssl, int type))                                                                \
     OPTIONAL(int, SSL_get_key_update_type, (const SSL* ssl))                                                           \
     OPTIONAL(intptr_t, SSL_sendfile, (SSL* ssl, int descriptor, int64_t offset, size_t size, int flags))               \

@@ -31,6 +31,7 @@ extern const Test g_closeTests[];
 extern const Test g_keyUpdateTests[];
 extern const Test g_sessionTests[];
 extern const Test g_pollerTests[];
+extern const Test g_postHandshakeTests[];
 extern const Test g_kernelTests[];
 
 _Noreturn void Test_Fail(const char* file, int line, const char* format, ...) __attribute__((format(printf, 3, 4)));

@@ -43,7 +43,7 @@ static void Context_options(void)
     } while (0)
     BAD(bad.role = 2);
     BAD(bad.role = -1);
-    BAD(bad.flags = 0x200);
+    BAD(bad.flags = 0x400);
     BAD(bad.flags = INT32_MIN);
     BAD(bad.minVersion = 0x0300);
     BAD(bad.maxVersion = 0x0305);
@@ -67,6 +67,7 @@ static void Context_options(void)
     /* One role's flags and members are not the other's. */
     BAD(bad.flags = KTLS_FLAG_PAUSE_AT_CERTIFICATE);
     BAD(bad.flags = KTLS_FLAG_CLIENT_SESSIONS);
+    BAD(bad.flags = KTLS_FLAG_POST_HANDSHAKE_AUTH);
     BAD((bad.role = KTLS_ROLE_CLIENT, bad.flags = KTLS_FLAG_VERIFY_PEER | KTLS_FLAG_PAUSE_AT_CLIENT_HELLO));
     BAD(
         (bad.role = KTLS_ROLE_CLIENT,

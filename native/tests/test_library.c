@@ -27,6 +27,7 @@ static void Nothing_works_before_initialize(void)
     CHECK_EQ(KtlsNative_Write(NULL, 0, text, 1, &result), ENOSYS);
     CHECK_EQ(KtlsNative_Shutdown(NULL, 0, &result), ENOSYS);
     CHECK_EQ(KtlsNative_KeyUpdate(NULL, 0, 0, &result), ENOSYS);
+    CHECK_EQ(KtlsNative_RequestCertificate(NULL, 0, NULL, 0, &result), ENOSYS);
     CHECK_EQ(KtlsNative_GetConnectionInfo(NULL, &info), ENOSYS);
     CHECK_EQ(KtlsNative_GetPeerCertificate(NULL, 0, NULL, 0, &length), ENOSYS);
     KtlsClientHello hello;
@@ -60,7 +61,9 @@ static void Initialize_finds_the_library_of_the_process(void)
     CHECK(strcmp((const char*)info.versionText, OpenSSL_version(OPENSSL_VERSION)) == 0);
     CHECK_EQ(info.missingSymbol[0], 0);
     /* Debian builds with enable-ktls. */
-    CHECK_EQ(info.capabilities, KTLS_CAP_KTLS | KTLS_CAP_KEY_UPDATE | KTLS_CAP_SENDFILE | KTLS_CAP_CLIENT_HELLO_CB);
+    CHECK_EQ(
+        info.capabilities, KTLS_CAP_KTLS | KTLS_CAP_KEY_UPDATE | KTLS_CAP_SENDFILE | KTLS_CAP_CLIENT_HELLO_CB |
+                               KTLS_CAP_POST_HANDSHAKE_AUTH);
 }
 
 static void Initialize_repeats_its_first_answer(void)
