@@ -1,3 +1,5 @@
+using System.Security.Authentication;
+
 namespace KernelTls;
 
 // The Stream members. Where the base class shook hands, it also reads and writes.
@@ -137,20 +139,24 @@ public partial class KtlsStream
     public override Task ShutdownAsync() => Alive is { } session ? session.Sender.ShutdownAsync() : base.ShutdownAsync();
 
     /// <summary>
-    /// Stays with the base class; on a connection that OpenSSL shook hands on it is refused, because kernel TLS has neither
-    /// renegotiation nor post-handshake authentication. Ask for the certificate in the handshake
-    /// (<see cref="System.Net.Security.SslServerAuthenticationOptions.ClientCertificateRequired"/>).
+    /// Asks the client for its certificate after the handshake: by post-handshake authentication (RFC 8446, section 4.6.2),
+    /// which kernel TLS does not disturb. The certificate is judged as in the handshake. Not while a read or write is pending.
     /// </summary>
-    /// <param name="cancellationToken">Ends the negotiation.</param>
-    /// <exception cref="NotSupportedException">OpenSSL shook hands on this connection.</exception>
+    /// <param name="cancellationToken">Ends the negotiation; the stream is of no use afterwards.</param>
+    /// <exception cref="InvalidOperationException">
+    /// There is a certificate already; the client did not offer to be asked; or it sent data first, which has to be read before
+    /// negotiating again.
+    /// </exception>
+    /// <exception cref="AuthenticationException">The certificate was refused, or none was given.</exception>
+    /// <exception cref="NotSupportedException">
+    /// Below TLS 1.3 on a connection that OpenSSL shook hands on: that would take a renegotiation, which kernel TLS does not have.
+    /// </exception>
     public override Task NegotiateClientCertificateAsync(CancellationToken cancellationToken = default) =>
-        Alive is null
+        Alive is { } session
+            ? session.RequestCertificateAsync(this, cancellationToken)
 #pragma warning disable CA1416 // The base class says itself where this is not supported.
-            ? base.NegotiateClientCertificateAsync(cancellationToken)
+            : base.NegotiateClientCertificateAsync(cancellationToken);
 #pragma warning restore CA1416
-            : throw new NotSupportedException(
-                "A client certificate cannot be asked for after the handshake on this connection (" + Offload
-                + "). Set ClientCertificateRequired, or use KtlsMode.Disabled for endpoints that negotiate later.");
 
     private void ThrowIfHandshakeFailed() => _handshakeFailure?.Throw();
 }

@@ -52,6 +52,7 @@ internal static class ClientHandshakeOptions
         ContextFlags flags = ContextFlags.VerifyPeer
             | (resumes ? ContextFlags.ClientSessions : ContextFlags.NoTickets)
             | (choosesLater ? ContextFlags.PauseAtCertificate : ContextFlags.None)
+            | (certificate is not null ? ContextFlags.PostHandshakeAuth : ContextFlags.None)
             | (whyNotKernel == KtlsFallbackReason.None ? ContextFlags.EnableKtls : ContextFlags.None);
         settings = new HandshakeSettings
         {

@@ -1,4 +1,5 @@
 using System.Net.Security;
+using System.Net.Sockets;
 using System.Runtime.InteropServices;
 using System.Security.Authentication;
 using System.Security.Cryptography;
@@ -11,16 +12,35 @@ namespace KernelTls.IO;
 internal sealed partial class TlsConnection
 {
     /// <summary>One handshake step; the verifier is called back during it.</summary>
-    public unsafe NativeResult Handshake(PeerVerifier verifier)
+    public unsafe NativeResult Handshake(PeerVerifier verifier) => Judged(verifier, &KtlsNative.KtlsNative_Handshake, out _);
+
+    /// <summary>One step of asking the client for its certificate after the handshake (RFC 8446, section 4.6.2).</summary>
+    /// <returns><see langword="false"/> where it cannot be asked on this connection.</returns>
+    public unsafe bool TryRequestCertificate(PeerVerifier verifier, out NativeResult result)
+    {
+        result = Judged(verifier, &KtlsNative.KtlsNative_RequestCertificate, out bool supported);
+        return supported;
+    }
+
+    private unsafe NativeResult Judged(
+        PeerVerifier verifier,
+        delegate*<SafeTlsConnectionHandle, SafeSocketHandle, delegate* unmanaged<nint, Blob*, int, int>, nint, NativeResult*, int> step,
+        out bool supported)
     {
         GCHandle state = GCHandle.Alloc(verifier);
         try
         {
             NativeResult result;
+            int errno;
             lock (_lock)
             {
-                Check(KtlsNative.KtlsNative_Handshake(
-                    _handle, _socket, &PeerVerifier.OnVerify, GCHandle.ToIntPtr(state), &result));
+                errno = step(_handle, _socket, &PeerVerifier.OnVerify, GCHandle.ToIntPtr(state), &result);
+            }
+
+            supported = errno != Errno.NotSupported;
+            if (supported)
+            {
+                Check(errno);
             }
 
             return result;

@@ -43,14 +43,22 @@ internal sealed partial class TlsConnection : IDisposable
     public unsafe NativeResult Read(Span<byte> buffer)
     {
         NativeResult result;
+        int errno;
         fixed (byte* bytes = buffer)
         {
             lock (_lock)
             {
-                Check(KtlsNative.KtlsNative_Read(_handle, _socket, bytes, buffer.Length, &result));
+                errno = KtlsNative.KtlsNative_Read(_handle, _socket, bytes, buffer.Length, &result);
             }
         }
 
+        if (errno == Errno.Busy)
+        {
+            throw new InvalidOperationException(
+                "The client's answer to NegotiateClientCertificateAsync comes next: call that again before reading on.");
+        }
+
+        Check(errno);
         return result;
     }
 

@@ -19,7 +19,7 @@ namespace KernelTls.IO;
 /// a state machine or an allocation. Only a token that can be cancelled takes the longer way: SocketAsyncEventArgs know none.
 /// </para>
 /// </remarks>
-internal sealed class TlsReceiver : IDisposable
+internal sealed partial class TlsReceiver : IDisposable
 {
     private readonly TlsConnection _connection;
     private readonly TlsSender _sender;
@@ -27,11 +27,13 @@ internal sealed class TlsReceiver : IDisposable
     private readonly bool _kernel;
     private readonly bool _canRekey;
     private readonly Action? _keepSession;
+    private readonly Action _certificateShown;
     private Operation? _operation;
     private Exception? _failure;
     private volatile bool _closed;
     private bool _askOpenSsl;
     private bool _ended;
+    private bool _certificateDue;
     private int _reading;
 
     /// <param name="connection">The connection.</param>
@@ -41,6 +43,7 @@ internal sealed class TlsReceiver : IDisposable
     /// <param name="pending">OpenSSL holds bytes from the handshake's last flight.</param>
     /// <param name="canRekey">The kernel takes a second key.</param>
     /// <param name="keepSession">Takes a session that the server gave; <see langword="null"/> where none is wanted.</param>
+    /// <param name="certificateShown">Notes that a request after the handshake was answered with the own certificate.</param>
     public TlsReceiver(
         TlsConnection connection,
         TlsSender sender,
@@ -48,7 +51,8 @@ internal sealed class TlsReceiver : IDisposable
         bool kernel,
         bool pending,
         bool canRekey,
-        Action? keepSession)
+        Action? keepSession,
+        Action certificateShown)
     {
         _connection = connection;
         _sender = sender;
@@ -56,6 +60,7 @@ internal sealed class TlsReceiver : IDisposable
         _kernel = kernel;
         _canRekey = canRekey;
         _keepSession = keepSession;
+        _certificateShown = certificateShown;
         _askOpenSsl = pending || !kernel;
     }
 
@@ -94,8 +99,16 @@ internal sealed class TlsReceiver : IDisposable
         try
         {
             int taken;
-            while (!TryTake(buffer, out taken) && !TryAccept(Wait(buffer), buffer.Length, certain: false, out taken))
+            while (!TryTake(buffer, out taken))
             {
+                if (_certificateDue)
+                {
+                    AnswerAsync(CancellationToken.None).GetAwaiter().GetResult();
+                }
+                else if (TryAccept(Wait(buffer), buffer.Length, certain: false, out taken))
+                {
+                    break;
+                }
             }
 
             return taken;
@@ -146,6 +159,12 @@ internal sealed class TlsReceiver : IDisposable
             int taken;
             while (!TryTake(buffer.Span, out taken))
             {
+                if (_certificateDue)
+                {
+                    await AnswerAsync(cancellationToken).ConfigureAwait(false);
+                    continue;
+                }
+
                 ValueTask<SocketOutcome> wait =
                     _socket.ReceiveAsync(_kernel ? buffer : Memory<byte>.Empty, cancellationToken);
                 bool certain = wait.IsCompleted;
@@ -218,6 +237,9 @@ internal sealed class TlsReceiver : IDisposable
                 // WantWrite: OpenSSL owes the peer a record and the socket is full; the sender's gate retries it. Data may
                 // still arrive meanwhile.
                 ThrowIfFailed();
+                return false;
+            case NativeStatus.WantCertificate:
+                _certificateDue = _askOpenSsl = true;
                 return false;
             case NativeStatus.CloseNotify:
                 _ended = true;
@@ -317,6 +339,12 @@ internal sealed class TlsReceiver : IDisposable
             while (!_receiver.TryTake(buffer.Span, out taken))
             {
                 _buffer = buffer;
+                if (_receiver._certificateDue)
+                {
+                    _ = AnswerAsync();
+                    return false;
+                }
+
                 SetBuffer(_receiver._kernel ? buffer : default);
                 if (_receiver._socket.Socket.ReceiveAsync(this))
                 {
@@ -353,11 +381,43 @@ internal sealed class TlsReceiver : IDisposable
             }
             catch (Exception failure)
             {
-                Forget();
-                _receiver.Leave();
-                _source.SetException(_receiver.Translate(failure));
+                Fail(failure);
                 return;
             }
+
+            Complete(taken);
+        }
+
+        /// <summary>A detour of the read that waits: it goes on when the peer's CertificateRequest is answered.</summary>
+        private async Task AnswerAsync()
+        {
+            int taken;
+            try
+            {
+                await _receiver.AnswerAsync(CancellationToken.None).ConfigureAwait(false);
+                if (!TryRun(_buffer, out taken))
+                {
+                    return;
+                }
+            }
+            catch (Exception failure)
+            {
+                Fail(failure);
+                return;
+            }
+
+            Complete(taken);
+        }
+
+        private void Fail(Exception failure)
+        {
+            Forget();
+            _receiver.Leave();
+            _source.SetException(_receiver.Translate(failure));
+        }
+
+        private void Complete(int taken)
+        {
 
             // The next read must be possible before the caller goes on.
             Forget();

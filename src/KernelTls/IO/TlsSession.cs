@@ -9,10 +9,11 @@ using KernelTls.Offload;
 namespace KernelTls.IO;
 
 /// <summary>An established connection: its two halves, what was negotiated, and where the data goes. Owns the SSL*.</summary>
-internal sealed class TlsSession : IDisposable
+internal sealed partial class TlsSession : IDisposable
 {
     private readonly Socket _socket;
     private readonly TlsConnection _connection;
+    private readonly SocketReceiver _socketReceiver;
     private readonly bool _showedCertificate;
     private KtlsOffload _offload;
     private bool _askedKernel;
@@ -29,6 +30,7 @@ internal sealed class TlsSession : IDisposable
     {
         _socket = socket;
         _connection = connection;
+        _socketReceiver = receiver;
         Settings = settings;
         RemoteCertificate = remoteCertificate;
         IsResumed = info.Resumed != 0;
@@ -52,7 +54,8 @@ internal sealed class TlsSession : IDisposable
             facts.ReceiveSwitched,
             info.Pending != 0,
             platform.CanRekey,
-            settings.Resumes ? KeepSession : null);
+            settings.Resumes ? KeepSession : null,
+            () => LocalCertificate = Settings.Certificate?.TargetCertificate);
         if (settings.Resumes)
         {
             KeepSession();
@@ -66,9 +69,9 @@ internal sealed class TlsSession : IDisposable
     public TlsReceiver Receiver { get; }
 
     /// <summary>What this end has shown: a client shows its certificate only when it is asked for.</summary>
-    public X509Certificate2? LocalCertificate { get; }
+    public X509Certificate2? LocalCertificate { get; private set; }
 
-    public X509Certificate2? RemoteCertificate { get; }
+    public X509Certificate2? RemoteCertificate { get; private set; }
 
     /// <summary>The session of an earlier connection was resumed.</summary>
     public bool IsResumed { get; }

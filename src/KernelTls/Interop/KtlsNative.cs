@@ -90,6 +90,14 @@ internal static unsafe partial class KtlsNative
         SafeTlsConnectionHandle connection, SafeSocketHandle socket, int requestPeer, NativeResult* result);
 
     [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_RequestCertificate(
+        SafeTlsConnectionHandle connection,
+        SafeSocketHandle socket,
+        delegate* unmanaged<nint, Blob*, int, int> verify,
+        nint state,
+        NativeResult* result);
+
+    [LibraryImport(LibraryName)]
     internal static partial int KtlsNative_GetConnectionInfo(SafeTlsConnectionHandle connection, ConnectionInfo* info);
 
     [LibraryImport(LibraryName)]

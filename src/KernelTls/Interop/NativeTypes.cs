@@ -18,6 +18,7 @@ internal enum NativeStatus
     TlsError = 6,
     WantClientHello = 7,
     WantCertificate = 8,
+    DataWaiting = 9,
 }
 
 [StructLayout(LayoutKind.Sequential)]
@@ -50,6 +51,7 @@ internal enum LibraryCapabilities
     KeyUpdate = 0x2,
     SendFile = 0x4,
     ClientHelloCallback = 0x8,
+    PostHandshakeAuth = 0x10,
 }
 
 [InlineArray(64)]
@@ -110,6 +112,7 @@ internal enum ContextFlags
     PauseAtClientHello = 0x40,
     PauseAtCertificate = 0x80,
     ClientSessions = 0x100,
+    PostHandshakeAuth = 0x200,
 }
 
 [StructLayout(LayoutKind.Sequential)]

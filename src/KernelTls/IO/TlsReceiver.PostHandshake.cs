@@ -1,0 +1,28 @@
+namespace KernelTls.IO;
+
+// Certificates after the handshake (RFC 8446, section 4.6.2): a client's answer, and a server's turn at the socket.
+internal sealed partial class TlsReceiver
+{
+    /// <summary>Keeps everybody else from reading while <paramref name="work"/> takes records; OpenSSL may then hold data.</summary>
+    /// <exception cref="NotSupportedException">A read is pending.</exception>
+    public async Task RunAloneAsync(Func<Task> work)
+    {
+        Enter();
+        try
+        {
+            _askOpenSsl = true;
+            await work().ConfigureAwait(false);
+        }
+        finally
+        {
+            Leave();
+        }
+    }
+
+    private async Task AnswerAsync(CancellationToken cancellationToken)
+    {
+        await _sender.AnswerCertificateRequestAsync(cancellationToken).ConfigureAwait(false);
+        _certificateDue = false;
+        _certificateShown();
+    }
+}

@@ -1,0 +1,197 @@
+using System.Net.Security;
+using System.Security.Authentication;
+using KernelTls.Tests;
+
+namespace KernelTls.ConformanceTests;
+
+#pragma warning disable CA1416 // Linux
+
+/// <summary>NegotiateClientCertificateAsync over TLS 1.3 (RFC 8446, section 4.6.2): a client's answer, and a server's question.</summary>
+public class PostHandshakeCertificateTests
+{
+    public static TheoryData<TlsMode> EveryMode => [.. Modes.Every];
+
+    public static TheoryData<TlsMode> OnOpenSsl => [.. Modes.OnOpenSsl];
+
+    public static TheoryData<TlsMode, string> Sides => Modes.With("client", "server", "both");
+
+    public static TheoryData<TlsMode, string> Reads => Modes.With("asynchronous", "cancellable", "blocking");
+
+    [Theory]
+    [MemberData(nameof(Sides))]
+    public async Task A_server_gets_the_certificate_and_both_ends_show_it(TlsMode mode, string side)
+    {
+        List<string> judged = [];
+        await using Meeting meeting = await MeetAsync(mode, side, judged);
+        Assert.Null(meeting.Server.RemoteCertificate);
+        Assert.Null(meeting.Client.LocalCertificate);
+        Assert.Equal([""], judged);
+
+        await NegotiateAsync(meeting);
+
+        Assert.Equal(["", "CN=a client None"], judged);
+        Assert.Equal(Certificates.Client.GetCertHashString(), meeting.Server.RemoteCertificate!.GetCertHashString());
+        Assert.Equal(Certificates.Client.GetCertHashString(), meeting.Client.LocalCertificate!.GetCertHashString());
+        Assert.True(meeting.Server.IsMutuallyAuthenticated);
+        Assert.True(meeting.Client.IsMutuallyAuthenticated);
+        await ExchangeAsync(meeting);
+    }
+
+    [Theory]
+    [MemberData(nameof(Reads))]
+    public async Task However_the_client_reads_it_answers_and_gets_its_data(TlsMode mode, string read)
+    {
+        await using Meeting meeting = await MeetAsync(mode, "client", []);
+        byte[] buffer = new byte[3];
+        using CancellationTokenSource cancellation = new();
+        Task<int> reading = read switch
+        {
+            "asynchronous" => meeting.Client.ReadAsync(buffer).AsTask(),
+            "cancellable" => meeting.Client.ReadAsync(buffer, cancellation.Token).AsTask(),
+            _ => Limits.Blocking(() => meeting.Client.Read(buffer)),
+        };
+        await meeting.Server.NegotiateClientCertificateAsync(CancellationToken.None).InTime();
+        await meeting.Server.WriteAsync(new byte[] { 1, 2, 3 }).InTime();
+
+        Assert.Equal(3, await reading.InTime());
+        Assert.Equal([1, 2, 3], buffer);
+        Assert.NotNull(meeting.Server.RemoteCertificate);
+    }
+
+    /// <summary>The answer waits for the data that is on its way.</summary>
+    [Theory]
+    [MemberData(nameof(EveryMode))]
+    public async Task A_client_in_the_midst_of_a_write_answers_behind_it(TlsMode mode)
+    {
+        await using Meeting meeting = await MeetAsync(mode, "client", []);
+        const int Size = 4 << 20;
+        Task<int> reading = meeting.Client.ReadAsync(new byte[1]).AsTask();
+        Task writing = Pattern.SendAsync(meeting.Client, Size);
+
+        // The server reads the data first, as it must.
+        await Pattern.ReceiveAsync(meeting.Server, Size).InTime("the client's data");
+        await writing.InTime();
+        await meeting.Server.NegotiateClientCertificateAsync(CancellationToken.None).InTime();
+        await meeting.Server.WriteAsync(new byte[1]).InTime();
+
+        Assert.Equal(1, await reading.InTime());
+        Assert.NotNull(meeting.Server.RemoteCertificate);
+    }
+
+    [Theory]
+    [MemberData(nameof(EveryMode))]
+    public async Task A_server_asks_once(TlsMode mode)
+    {
+        await using Meeting meeting = await MeetAsync(mode, "server", []);
+        await NegotiateAsync(meeting);
+
+        await Assert.ThrowsAsync<InvalidOperationException>(() => meeting.Server.NegotiateClientCertificateAsync(CancellationToken.None).InTime());
+
+        await ExchangeAsync(meeting);
+    }
+
+    [Theory]
+    [MemberData(nameof(EveryMode))]
+    public async Task A_refused_certificate_fails_the_negotiation(TlsMode mode)
+    {
+        bool accept = true;
+        await using Meeting meeting = await new Meeting(TlsMode.Stock, mode, SslProtocols.Tls13)
+        {
+            ClientOptions = c => c.ClientCertificateContext = Certificates.ClientContext,
+            ServerValidation = (_, _, _, _) => accept,
+        }.SucceedAsync();
+        accept = false;
+        Task<int> reading = meeting.Client.ReadAsync(new byte[1]).AsTask();
+
+        await Assert.ThrowsAsync<AuthenticationException>(() => meeting.Server.NegotiateClientCertificateAsync(CancellationToken.None).InTime());
+
+        await meeting.Server.DisposeAsync();
+        _ = await Record.ExceptionAsync(() => reading.InTime("the client to notice"));
+    }
+
+    [Theory]
+    [MemberData(nameof(EveryMode))]
+    public async Task Nothing_else_may_be_read_meanwhile(TlsMode mode)
+    {
+        await using Meeting meeting = await MeetAsync(mode, "server", []);
+        Task negotiating = meeting.Server.NegotiateClientCertificateAsync(CancellationToken.None);
+
+        await Assert.ThrowsAsync<NotSupportedException>(() => meeting.Server.ReadAsync(new byte[1]).AsTask());
+
+        Task<int> reading = meeting.Client.ReadAsync(new byte[1]).AsTask();
+        await negotiating.InTime();
+        await meeting.Server.WriteAsync(new byte[1]).InTime();
+        Assert.Equal(1, await reading.InTime());
+    }
+
+    /// <summary>On purpose: SslStream fails with an internal exception type, or not at all; these say what to do.</summary>
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task What_cannot_be_asked_leaves_the_connection_as_it_was(TlsMode mode)
+    {
+        await using (Meeting unwilling = await new Meeting(TlsMode.Stock, mode, SslProtocols.Tls13).SucceedAsync())
+        {
+            // A stock client always offers to answer only where it has a certificate or a callback.
+            await Assert.ThrowsAsync<InvalidOperationException>(
+                () => unwilling.Server.NegotiateClientCertificateAsync(CancellationToken.None).InTime());
+            await ExchangeAsync(unwilling);
+        }
+
+        await using Meeting older = await new Meeting(TlsMode.Stock, mode, SslProtocols.Tls12)
+        {
+            ClientOptions = c => c.ClientCertificateContext = Certificates.ClientContext,
+        }.SucceedAsync();
+        await Assert.ThrowsAsync<NotSupportedException>(() => older.Server.NegotiateClientCertificateAsync(CancellationToken.None).InTime());
+        await ExchangeAsync(older);
+    }
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task Data_before_the_certificate_is_read_first(TlsMode mode)
+    {
+        await using Meeting meeting = await MeetAsync(mode, "server", []);
+        await meeting.Client.WriteAsync(new byte[] { 5, 6 }).InTime();
+        Task<int> reading = meeting.Client.ReadAsync(new byte[1]).AsTask();
+
+        await Assert.ThrowsAsync<InvalidOperationException>(() => meeting.Server.NegotiateClientCertificateAsync(CancellationToken.None).InTime());
+        byte[] data = new byte[2];
+        await meeting.Server.ReadExactlyAsync(data).InTime();
+        Assert.Equal([5, 6], data);
+        await meeting.Server.NegotiateClientCertificateAsync(CancellationToken.None).InTime();
+
+        Assert.NotNull(meeting.Server.RemoteCertificate);
+        await meeting.Server.WriteAsync(new byte[1]).InTime();
+        Assert.Equal(1, await reading.InTime());
+    }
+
+    private static Task<Meeting> MeetAsync(TlsMode mode, string side, List<string> judged) =>
+        new Meeting(side == "server" ? TlsMode.Stock : mode, side == "client" ? TlsMode.Stock : mode, SslProtocols.Tls13)
+        {
+            ClientOptions = c => c.ClientCertificateContext = Certificates.ClientContext,
+            ServerValidation = (_, certificate, _, errors) =>
+            {
+                judged.Add(certificate is null ? "" : $"{certificate.Subject} {errors}");
+                return true;
+            },
+        }.SucceedAsync();
+
+    /// <summary>The client reads meanwhile, which is how it gets to answer.</summary>
+    private static async Task NegotiateAsync(Meeting meeting)
+    {
+        Task<int> reading = meeting.Client.ReadAsync(new byte[1]).AsTask();
+        await meeting.Server.NegotiateClientCertificateAsync(CancellationToken.None).InTime();
+        await meeting.Server.WriteAsync(new byte[1]).InTime();
+        Assert.Equal(1, await reading.InTime());
+    }
+
+    private static async Task ExchangeAsync(Meeting meeting)
+    {
+        byte[] received = new byte[1];
+        await meeting.Client.WriteAsync(new byte[] { 77 }).InTime();
+        await meeting.Server.ReadExactlyAsync(received).InTime();
+        Assert.Equal(77, received[0]);
+        await meeting.Server.WriteAsync(new byte[] { 78 }).InTime();
+        await meeting.Client.ReadExactlyAsync(received).InTime();
+        Assert.Equal(78, received[0]);
+    }
+}
