@@ -104,6 +104,27 @@ public class ResumedSessionTests
         Assert.True((await setup.ConnectAsync(server: Choosing)).Resumed);
     }
 
+    /// <summary>Tickets of servers that choose are sealed with the same keys, whatever they choose.</summary>
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_server_that_chooses_differently_does_not_resume(TlsMode mode, SslProtocols version)
+    {
+        Setup setup = new(mode, version);
+        X509Certificate2 chosen = Certificates.Ecdsa;
+        void Choosing(SslServerAuthenticationOptions s)
+        {
+            s.ServerCertificateContext = null;
+            s.ServerCertificateSelectionCallback = (_, _) => chosen;
+        }
+
+        Assert.False((await setup.ConnectAsync(server: Choosing)).Resumed);
+        chosen = Certificates.Rsa;
+        Connection second = await setup.ConnectAsync(server: Choosing);
+
+        Assert.False(second.Resumed);
+        Assert.Equal(Certificates.Rsa.GetCertHashString(), second.RemoteHash);
+    }
+
     [Theory]
     [MemberData(nameof(All))]
     public async Task A_client_that_showed_its_certificate_goes_on_showing_it(TlsMode mode, SslProtocols version)
