@@ -124,6 +124,44 @@ public class PostHandshakeCertificateTests
         Assert.Equal(1, await reading.InTime());
     }
 
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task Disposing_ends_a_negotiation(TlsMode mode)
+    {
+        foreach (bool asynchronously in new[] { false, true })
+        {
+            // The client does not read, so there is no answer.
+            await using Meeting meeting = await MeetAsync(mode, "server", []);
+            Task negotiating = meeting.Server.NegotiateClientCertificateAsync(CancellationToken.None);
+            await negotiating.StaysPending();
+
+            if (asynchronously)
+            {
+                await meeting.Server.DisposeAsync().AsTask().InTime();
+            }
+            else
+            {
+                await Limits.Blocking(meeting.Server.Dispose).InTime();
+            }
+
+            await Assert.ThrowsAsync<ObjectDisposedException>(() => negotiating.InTime("the negotiation to end"));
+        }
+    }
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task Cancelling_ends_a_negotiation(TlsMode mode)
+    {
+        await using Meeting meeting = await MeetAsync(mode, "server", []);
+        using CancellationTokenSource cancellation = new();
+        Task negotiating = meeting.Server.NegotiateClientCertificateAsync(cancellation.Token);
+        await negotiating.StaysPending();
+
+        await cancellation.CancelAsync();
+
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => negotiating.InTime("the negotiation to end"));
+    }
+
     /// <summary>On purpose: SslStream fails with an internal exception type, or not at all; these say what to do.</summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]

@@ -13,6 +13,10 @@ internal sealed partial class TlsReceiver
             _askOpenSsl = true;
             await work().ConfigureAwait(false);
         }
+        catch (Exception e) when (Translate(e) is var translated && translated != e)
+        {
+            throw translated;
+        }
         finally
         {
             Leave();
