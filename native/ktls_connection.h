@@ -64,6 +64,7 @@ struct KtlsConnection
     int32_t abortAlert;     /* the decision is to end with this alert; 0: to go on */
     KtlsDecision certificateDecision;
     KtlsDecision answerDecision; /* on a request after the handshake: WAITING in its pause, MADE by the next Read */
+    bool closeBegun;             /* client: set while Read hides from OpenSSL that close_notify is out or on its way */
     KtlsRetry* retry;            /* the Write within the pause; set only while it runs */
     KtlsRequest request;
     bool answerLost; /* none can come any more: the client's direction, or the connection, has ended */

@@ -238,7 +238,7 @@ KTLS_EXPORT int32_t KtlsNative_UseCertificate(
  *   - Write answers EBUSY in the pause. But a Write that had said WANT_WRITE is to be finished in the pause, until then
  *     Read says WANT_CERTIFICATE again;
  *   - KeyUpdate says WANT_READ, Shutdown TLS_ERROR (SSL_R_SHUTDOWN_WHILE_IN_INIT), and neither does harm.
- * A request that comes after Shutdown is passed over, without a pause. */
+ * A request that comes after Shutdown ends the connection (SSL_R_CALLBACK_FAILED): there is nothing left to say. */
 KTLS_EXPORT int32_t
 KtlsNative_Read(KtlsConnection* connection, int32_t socket, uint8_t* buffer, int32_t capacity, KtlsResult* result);
 

@@ -77,9 +77,11 @@ int32_t KtlsNative_Read(
     {
         uint8_t scratch = 0;
         KtlsResult_Begin(api, result);
+        KtlsPostHandshake_HideClose(api, connection);
         returned = capacity > 0 ? api->SSL_read(connection->ssl, buffer, capacity)
                                 : api->SSL_peek(connection->ssl, &scratch, sizeof(scratch));
         error = errno;
+        KtlsPostHandshake_ShowClose(api, connection);
         explicit_bzero(&scratch, sizeof(scratch));
     } while (KtlsResult_Complete(api, connection->ssl, returned, error, false, result));
 

@@ -209,6 +209,7 @@ enum
     REQUIRED(int, SSL_write, (SSL* ssl, const void* buffer, int length))                                               \
     REQUIRED(int, SSL_shutdown, (SSL* ssl))                                                                            \
     REQUIRED(void, SSL_set_shutdown, (SSL* ssl, int mode))                                                             \
+    REQUIRED(int, SSL_get_shutdown, (const SSL* ssl))                                                                  \
     REQUIRED(int, SSL_get_error, (const SSL* ssl, int returned))                                                       \
     REQUIRED(int, SSL_want, (const SSL* ssl))                                                                          \
     REQUIRED(int, SSL_has_pending, (const SSL* ssl))                                                                   \

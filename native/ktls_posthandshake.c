@@ -20,8 +20,31 @@ bool KtlsPostHandshake_IsRequest(const KtlsOpenSsl* api, const KtlsConnection* c
            api->SSL_version(connection->ssl) == TLS1_3_VERSION;
 }
 
+void KtlsPostHandshake_HideClose(const KtlsOpenSsl* api, KtlsConnection* connection)
+{
+    int mode = connection->context->answersLater ? api->SSL_get_shutdown(connection->ssl) : 0;
+    connection->closeBegun = (mode & SSL_SENT_SHUTDOWN) != 0;
+    if (connection->closeBegun)
+    {
+        api->SSL_set_shutdown(connection->ssl, mode & ~SSL_SENT_SHUTDOWN);
+    }
+}
+
+void KtlsPostHandshake_ShowClose(const KtlsOpenSsl* api, KtlsConnection* connection)
+{
+    if (connection->closeBegun)
+    {
+        api->SSL_set_shutdown(connection->ssl, api->SSL_get_shutdown(connection->ssl) | SSL_SENT_SHUTDOWN);
+        connection->closeBegun = false;
+    }
+}
+
 int KtlsPostHandshake_Pause(const KtlsOpenSsl* api, KtlsConnection* connection)
 {
+    if (connection->closeBegun)
+    {
+        return 0;
+    }
     KtlsRetry* retry = connection->retry;
     if (retry != NULL)
     {

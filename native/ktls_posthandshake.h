@@ -11,13 +11,18 @@
 
 #include <stdbool.h>
 
+/* Around the SSL_read of a client. Where OpenSSL has sent close_notify it would not ignore a request, as it means to:
+ * it changes its sending key back to the handshake's, whose first nonce is used up, and answers under that. */
+void KtlsPostHandshake_HideClose(const KtlsOpenSsl* api, KtlsConnection* connection);
+void KtlsPostHandshake_ShowClose(const KtlsOpenSsl* api, KtlsConnection* connection);
+
 /* Whether this libssl can ask, answer, and ask without new tickets. */
 bool KtlsPostHandshake_IsSupported(const KtlsOpenSsl* api);
 
 /* Within OpenSSL's callback of a client: the request came after the handshake. */
 bool KtlsPostHandshake_IsRequest(const KtlsOpenSsl* api, const KtlsConnection* connection);
 
-/* What that callback returns: -1 until a Read has taken the request up, then 1. */
+/* What that callback returns: -1 until a Read has taken the request up, then 1; 0 after close_notify: no answer. */
 int KtlsPostHandshake_Pause(const KtlsOpenSsl* api, KtlsConnection* connection);
 
 /* KtlsNative_Write in the pause: what OpenSSL has begun to write goes first, and here alone it can. */
