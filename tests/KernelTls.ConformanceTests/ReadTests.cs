@@ -76,6 +76,31 @@ public class ReadTests
         Assert.Equal([1, 2, 3], received);
     }
 
+    /// <summary>
+    /// .NET completes an empty receive at any event of the socket, also at one that is about bytes already read: such events
+    /// are in flight all the time here.
+    /// </summary>
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task An_empty_read_is_not_woken_by_what_was_read_before(TlsMode mode, SslProtocols version)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
+        byte[] one = new byte[1];
+        for (int i = 0; i < 300; i++)
+        {
+            await pair.Server.WriteAsync(one).InTime();
+            Assert.Equal(1, await pair.Client.ReadAsync(one).InTime());
+            Task<int> empty = pair.Client.ReadAsync(Memory<byte>.Empty).AsTask();
+            await Task.Delay(1);
+
+            Assert.False(empty.IsCompleted, $"after read {i}: there is nothing to read");
+
+            await pair.Server.WriteAsync(one).InTime();
+            Assert.Equal(0, await empty.InTime());
+            Assert.Equal(1, await pair.Client.ReadAsync(one).InTime());
+        }
+    }
+
     [Theory]
     [MemberData(nameof(All))]
     public async Task An_empty_read_returns_at_once_where_data_is_ready(TlsMode mode, SslProtocols version)

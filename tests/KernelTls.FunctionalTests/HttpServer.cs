@@ -28,8 +28,12 @@ internal sealed class HttpServer : IAsyncDisposable
         WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
         builder.WebHost.UseKestrelCore().ConfigureKestrel(kestrel =>
         {
+            // The server's own limits are for machines that are not emulated; the tests have theirs.
             kestrel.Limits.MaxRequestBodySize = null;
-            kestrel.Listen(IPAddress.Loopback, 0, listen => listen.UseHttps(certificate ?? Certificates.Ecdsa));
+            kestrel.Limits.RequestHeadersTimeout = Limits.Wait;
+            kestrel.Limits.MinResponseDataRate = kestrel.Limits.MinRequestBodyDataRate = null;
+            kestrel.Listen(IPAddress.Loopback, 0, listen => listen.UseHttps(
+                certificate ?? Certificates.Ecdsa, https => https.HandshakeTimeout = Limits.Wait));
             kestrel.Listen(IPAddress.Loopback, 0, listen => listen.Protocols = HttpProtocols.Http1);
         });
         builder.WebHost.UseKestrelHttpsConfiguration();

@@ -58,6 +58,7 @@ public class PostHandshakeInteropTests : InteropTest
 
         await server.Input.WriteAsync("c\n"u8.ToArray());
         await server.Input.FlushAsync();
+        await server.OutputUpToAsync("SSL_do_handshake -> 1");
 
         // What the server says after its question is read after the answer.
         await GreetAsync(server, client);

@@ -69,6 +69,7 @@ internal sealed class Meeting(TlsMode clientMode, TlsMode serverMode, SslProtoco
         await Task.WhenAll(client, server).InTime($"{clientMode} client to meet {serverMode} server");
         ClientEnding = await client;
         ServerEnding = await server;
+        AssertModes();
         return this;
     }
 
@@ -96,6 +97,27 @@ internal sealed class Meeting(TlsMode clientMode, TlsMode serverMode, SslProtoco
         _sockets?.Dispose();
     }
 
+    /// <summary>Of an end whose peer gave up, the kernel may have found the connection half closed, and refused its keys.</summary>
+    private void AssertModes()
+    {
+        foreach ((TlsMode mode, SslStream stream, Ending ending, Ending other) in new[]
+        {
+            (clientMode, _client!, ClientEnding, ServerEnding), (serverMode, _server!, ServerEnding, ClientEnding),
+        })
+        {
+            bool refused = !other.IsGood && stream is KtlsStream { IsAuthenticated: true } own
+                && KtlsFallbackReason.KernelRefused is var reason
+                && (own.Offload.SendFallbackReason == reason || own.Offload.ReceiveFallbackReason == reason);
+            if (ending.Handshake is null && !refused && !HasFallenBack(stream))
+            {
+                Modes.AssertIn(mode, stream);
+            }
+        }
+    }
+
+    private bool HasFallenBack(SslStream stream) =>
+        AllowedFallback != KtlsFallbackReason.None && stream is KtlsStream own && own.Offload.SendFallbackReason == AllowedFallback;
+
     private async Task<Ending> EndAsync(TlsMode mode, SslStream stream, Socket socket, Func<SslStream, Task> shake)
     {
         List<string> fallbacks = Fallbacks.Collect();
@@ -112,11 +134,6 @@ internal sealed class Meeting(TlsMode clientMode, TlsMode serverMode, SslProtoco
             {
                 StopSending(socket);
                 return new Ending(failure, null);
-            }
-
-            if (!left)
-            {
-                Modes.AssertIn(mode, stream);
             }
 
             failure = await Failure(async () =>

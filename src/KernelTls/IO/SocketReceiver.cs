@@ -33,6 +33,22 @@ internal sealed class SocketReceiver(Socket socket)
     }
 
     /// <summary>
+    /// What a receive of data would meet now, consuming nothing; <see langword="null"/>: it would wait. For an empty read this
+    /// is the only way to know: .NET completes an empty receive at any event, also at one about bytes that were read before.
+    /// </summary>
+    public SocketOutcome? Look()
+    {
+        if (!Socket.Poll(0, SelectMode.SelectRead))
+        {
+            return null;
+        }
+
+        Span<byte> one = stackalloc byte[1];
+        int bytes = Socket.Receive(one, SocketFlags.Peek, out SocketError error);
+        return error == SocketError.WouldBlock ? null : OutcomeOf(bytes, error);
+    }
+
+    /// <summary>
     /// What one receive on this socket came to. .NET takes any error for the end of the connection; after one that only asks
     /// for OpenSSL, the socket goes on being connected for those who look (its own SendFile does).
     /// </summary>

@@ -41,7 +41,7 @@ internal sealed partial class TlsReceiver
                     return false;
                 }
 
-                if (_receiver.TryAccept(Outcome, buffer.Length, certain: true, out taken))
+                if (_receiver.TryAccept(Outcome, buffer.Length, out taken))
                 {
                     Forget();
                     break;
@@ -64,7 +64,7 @@ internal sealed partial class TlsReceiver
             int taken;
             try
             {
-                if (!_receiver.TryAccept(Outcome, _buffer.Length, certain: false, out taken) && !TryRun(_buffer, out taken))
+                if (!_receiver.TryAccept(Outcome, _buffer.Length, out taken) && !TryRun(_buffer, out taken))
                 {
                     return;
                 }

@@ -104,7 +104,7 @@ internal sealed partial class TlsReceiver : IDisposable
                 {
                     AnswerAsync(CancellationToken.None).GetAwaiter().GetResult();
                 }
-                else if (TryAccept(Wait(buffer), buffer.Length, certain: false, out taken))
+                else if (TryAccept(Wait(buffer), buffer.Length, out taken))
                 {
                     break;
                 }
@@ -167,8 +167,7 @@ internal sealed partial class TlsReceiver : IDisposable
 
                 ValueTask<SocketOutcome> wait =
                     _socket.ReceiveAsync(_kernel ? buffer : Memory<byte>.Empty, cancellationToken);
-                bool certain = wait.IsCompleted;
-                if (TryAccept(await wait.ConfigureAwait(false), buffer.Length, certain, out taken))
+                if (TryAccept(await wait.ConfigureAwait(false), buffer.Length, out taken))
                 {
                     break;
                 }
@@ -214,7 +213,15 @@ internal sealed partial class TlsReceiver : IDisposable
 
         if (!_askOpenSsl)
         {
-            return false;
+            if (!buffer.IsEmpty || _socket.Look() is not { } next)
+            {
+                return false;
+            }
+
+            if (TryAccept(next, capacity: 1, out _))
+            {
+                return true;
+            }
         }
 
         NativeResult result = _connection.Read(buffer);
@@ -257,7 +264,7 @@ internal sealed partial class TlsReceiver : IDisposable
         }
     }
 
-    /// <summary>A blocking receive; for an empty buffer a wait, after which OpenSSL says what has come.</summary>
+    /// <summary>A blocking receive; for an empty buffer, and where OpenSSL receives, only the wait.</summary>
     private SocketOutcome Wait(Span<byte> buffer)
     {
         if (_kernel && !buffer.IsEmpty)
@@ -265,20 +272,14 @@ internal sealed partial class TlsReceiver : IDisposable
             return _socket.Receive(buffer);
         }
 
-        SocketOutcome outcome = _socket.WaitReadable();
-        _askOpenSsl = true;
-        return outcome;
+        return _socket.WaitReadable();
     }
 
     /// <summary>What a wait brought: data for the caller, or a reason to go round again.</summary>
     /// <param name="outcome">What the socket said.</param>
     /// <param name="capacity">Of the caller's buffer.</param>
-    /// <param name="certain">
-    /// The socket looked: an empty receive that succeeded saw data. One that had to wait only heard that something came, which
-    /// may be a control record.
-    /// </param>
     /// <param name="taken">Bytes for the caller.</param>
-    private bool TryAccept(SocketOutcome outcome, int capacity, bool certain, out int taken)
+    private bool TryAccept(SocketOutcome outcome, int capacity, out int taken)
     {
         taken = outcome.Bytes;
         if (outcome.IsForOpenSsl)
@@ -294,12 +295,13 @@ internal sealed partial class TlsReceiver : IDisposable
             throw outcome.Error is SocketError.TimedOut ? failure : Fail(failure);
         }
 
-        if (!_kernel || (capacity == 0 && !certain))
+        if (!_kernel || capacity == 0)
         {
+            // Only a wait: what there is to read is yet to be seen.
             return false;
         }
 
-        return taken > 0 || capacity == 0 ? true : throw Fail(TlsErrors.Truncated());
+        return taken > 0 ? true : throw Fail(TlsErrors.Truncated());
     }
 
     private void ThrowIfFailed()
