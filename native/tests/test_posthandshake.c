@@ -634,9 +634,9 @@ static bool Full_at_the_answer_once(int32_t flags, int32_t count)
     Link link = Establish(flags, 0, 0, false);
     CHECK_EQ(Request(&link), KTLS_STATUS_WANT_READ);
     Fixture_ShrinkBuffers(&link.pair);
-    size_t filled = Fill(link.pair.client);
     Pause(&link);
     UseLongChain(&link, count);
+    size_t filled = Fill(link.pair.client);
     bool waited = ReadNothing(&link) == KTLS_STATUS_WANT_WRITE;
     for (int i = 0; i < 3; i++)
     {
