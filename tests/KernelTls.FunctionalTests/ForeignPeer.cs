@@ -38,12 +38,18 @@ internal sealed class ForeignPeer : IDisposable
     public static async Task<KtlsStream> ConnectAsync(
         int port, TlsMode mode, SslProtocols version, Action<SslClientAuthenticationOptions>? configure = null)
     {
-        Socket socket = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
-        await socket.ConnectAsync(IPAddress.Loopback, port).InTime("connecting to the program");
-        KtlsStream stream = (KtlsStream)Modes.Create(mode, new NetworkStream(socket, ownsSocket: true));
+        KtlsStream stream = await OpenAsync(port, mode);
         SslClientAuthenticationOptions options = Handshakes.ClientOptions(version);
         configure?.Invoke(options);
         return await ShakeAsync(mode, stream, stream.AuthenticateAsClientAsync(options));
+    }
+
+    /// <summary>Connects to a program that listens; the handshake is still to come.</summary>
+    public static async Task<KtlsStream> OpenAsync(int port, TlsMode mode)
+    {
+        Socket socket = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
+        await socket.ConnectAsync(IPAddress.Loopback, port).InTime("connecting to the program");
+        return (KtlsStream)Modes.Create(mode, new NetworkStream(socket, ownsSocket: true));
     }
 
     public void Dispose() => _listener.Dispose();
