@@ -29,10 +29,13 @@ internal static class OpenSslProgram
         X509Certificate2 certificate, TemporaryDirectory directory, SslProtocols version) =>
         ServeAsync("-www", certificate, directory, version);
 
-    /// <summary>A server that sends its input and prints what it receives; a line that is just c asks for the client's certificate.</summary>
+    /// <summary>
+    /// A server that sends its input and prints what it receives, messages too; a line that is just c asks for the client's
+    /// certificate.
+    /// </summary>
     public static Task<(ExternalProgram Program, int Port)> ServeInteractivelyAsync(
         X509Certificate2 certificate, TemporaryDirectory directory, SslProtocols version) =>
-        ServeAsync("-4", certificate, directory, version);
+        ServeAsync("-msg", certificate, directory, version);
 
     /// <summary>A certificate with its key under names of their own, beside another one.</summary>
     public static (string Certificate, string Key) WritePem(X509Certificate2 certificate, TemporaryDirectory directory, string name) =>
