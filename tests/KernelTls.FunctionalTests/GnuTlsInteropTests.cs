@@ -119,7 +119,9 @@ public class GnuTlsInteropTests : InteropTest
         using ExternalProgram server = await ServeAsync(
             port, Certificates.Ecdsa, directory, version, "--require-client-cert", "--verify-client-cert");
 
-        await AssertRefusedWithoutCertificateAsync(port.Number, version);
+        // gnutls-serv closes at once: while we still write our part of TLS 1.2's handshake the connection may break.
+        Exception refusal = await RefusalWithoutCertificateAsync(port.Number, version);
+        Assert.True(refusal is IOException || (refusal is AuthenticationException && version == SslProtocols.Tls12), $"{refusal}");
     }
 
     /// <summary>Messages go to a file, so that the output is what the peer sent and nothing else.</summary>

@@ -139,7 +139,8 @@ public class OpenSslClientInteropTests : InteropTest
         using (ExternalProgram first = OpenSslProgram.Connect(listener, directory, version, "-sess_out", directory["session"]))
         {
             await using KtlsStream server = await AcceptAsync(listener, version, o => o.AllowTlsResume = allow);
-            await first.OutputUpToAsync($"New, {text}, Cipher is ");
+            Assert.EndsWith(
+                $"\nNew, {text}, Cipher is ", await first.OutputUpToAsync($", {text}, Cipher is "), StringComparison.Ordinal);
 
             // TLS 1.3: the tickets come before the first line.
             await GreetAsync(first, server);
@@ -152,7 +153,10 @@ public class OpenSslClientInteropTests : InteropTest
         using ExternalProgram second = OpenSslProgram.Connect(listener, directory, version, session);
         await using KtlsStream resumed = await AcceptAsync(listener, version, o => o.AllowTlsResume = allow);
 
-        await second.OutputUpToAsync($"{(allow ? "Reused" : "New")}, {text}, Cipher is ");
+        Assert.EndsWith(
+            $"\n{(allow ? "Reused" : "New")}, {text}, Cipher is ",
+            await second.OutputUpToAsync($", {text}, Cipher is "),
+            StringComparison.Ordinal);
         await GreetAsync(second, resumed);
         AssertCounted(before, version, connections: 2);
         await LeaveAsync(second, resumed);
