@@ -108,7 +108,6 @@ internal sealed partial class TlsReceiver
 
         private void Complete(int taken)
         {
-
             // The next read must be possible before the caller goes on.
             Forget();
             _receiver.Leave();
