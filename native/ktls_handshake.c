@@ -2,10 +2,12 @@
 #include "ktls_handshake.h"
 #include "ktls_connection.h"
 #include "ktls_context.h"
+#include "ktls_io.h"
 #include "ktls_result.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 
 /* Encodes one certificate into a block of its own; NULL data on failure. */
 static KtlsBlob Encode(const KtlsOpenSsl* api, const X509* certificate)
@@ -100,6 +102,37 @@ int KtlsHandshake_VerifyPeer(X509_STORE_CTX* store, void* argument)
     return verdict == X509_V_OK;
 }
 
+/* The peer broke the connection while OpenSSL was writing its next flight. A peer that refused says why before it
+ * closes, in an alert (RFC 5246, section 7.2) that is here already and that OpenSSL, writing, will not read. The alert
+ * replaces the error then. One that was encrypted is longer than this and stays unheard. */
+static void HearAlert(const KtlsOpenSsl* api, const KtlsConnection* connection, KtlsResult* result)
+{
+    enum
+    {
+        TYPE,
+        MAJOR,
+        MINOR,
+        LENGTH_HIGH,
+        LENGTH_LOW,
+        LEVEL,
+        DESCRIPTION,
+        SIZE
+    };
+    uint8_t record[SIZE];
+    bool broken =
+        result->status == KTLS_STATUS_SYSCALL && (result->sysErrno == EPIPE || result->sysErrno == ECONNRESET);
+    if (broken && !KtlsIo_IsReceiveOffloaded(api, connection->ssl) &&
+        recv(connection->socket, record, SIZE, MSG_DONTWAIT) == SIZE && record[TYPE] == SSL3_RT_ALERT &&
+        record[MAJOR] == TLS1_2_VERSION >> 8 && record[LENGTH_HIGH] == 0 && record[LENGTH_LOW] == SIZE - LEVEL &&
+        record[LEVEL] == SSL3_AL_FATAL)
+    {
+        result->status = KTLS_STATUS_TLS_ERROR;
+        result->sysErrno = 0;
+        result->reason = SSL_AD_REASON_OFFSET + record[DESCRIPTION];
+        result->openSslError = ((int64_t)ERR_LIB_SSL << 23) | result->reason;
+    }
+}
+
 int32_t KtlsNative_Handshake(
     KtlsConnection* connection, int32_t socket, KtlsVerifyCallback verify, intptr_t state, KtlsResult* result)
 {
@@ -130,6 +163,7 @@ int32_t KtlsNative_Handshake(
         returned = api->SSL_do_handshake(connection->ssl);
         error = errno;
     } while (KtlsResult_Complete(api, connection->ssl, returned, error, false, result));
+    HearAlert(api, connection, result);
     connection->inHandshake = false;
     connection->verify = NULL;
     connection->verifyState = 0;

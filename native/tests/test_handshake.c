@@ -210,6 +210,40 @@ static void A_reset_in_the_handshake(void)
     Link_Free(&link);
 }
 
+/* TLS 1.2: the server has seen enough in the middle of the client's flight, says so and resets the connection. */
+static void A_refusal_is_heard_on_a_broken_connection(void)
+{
+    static const uint8_t s_alert[] = {SSL3_RT_ALERT, 3, 3, 0, 2, SSL3_AL_FATAL, SSL_AD_HANDSHAKE_FAILURE};
+    static const uint8_t s_warning[] = {SSL3_RT_ALERT, 3, 3, 0, 2, SSL3_AL_WARNING, SSL_AD_USER_CANCELLED};
+    for (int fatal = 0; fatal < 2; fatal++)
+    {
+        KtlsContextOptions client = Fixture_ClientOptions(TLS1_2_VERSION);
+        KtlsContextOptions server = Fixture_ServerOptions(TLS1_2_VERSION);
+        Link link = Link_Create(&client, &server);
+        KtlsResult result;
+        CHECK_EQ(KtlsNative_Handshake(link.client, link.pair.client, Fixture_Accept, 0, &result), 0);
+        Fixture_Wait(link.pair.server, POLLIN);
+        CHECK_EQ(KtlsNative_Handshake(link.server, link.pair.server, NULL, 0, &result), 0);
+        CHECK_EQ(result.status, KTLS_STATUS_WANT_READ);
+
+        const struct linger reset = {1, 0};
+        CHECK(send(link.pair.server, fatal ? s_alert : s_warning, sizeof(s_alert), MSG_NOSIGNAL) == sizeof(s_alert));
+        CHECK(setsockopt(link.pair.server, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) == 0);
+        KtlsNative_ConnectionFree(link.server);
+        link.server = NULL;
+        CHECK(close(link.pair.server) == 0);
+        link.pair.server = -1;
+
+        Fixture_Wait(link.pair.client, POLLERR);
+        CHECK_EQ(KtlsNative_Handshake(link.client, link.pair.client, Fixture_Accept, 0, &result), 0);
+        CHECK_EQ(result.status, fatal ? KTLS_STATUS_TLS_ERROR : KTLS_STATUS_SYSCALL);
+        CHECK_EQ(result.sysErrno, fatal ? 0 : ECONNRESET);
+        CHECK_EQ(result.reason, fatal ? SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE : 0);
+        CHECK_EQ(result.openSslError, fatal ? ERR_PACK(ERR_LIB_SSL, 0, SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE) : 0);
+        Link_Free(&link);
+    }
+}
+
 static void A_thousand_lives_leave_nothing(void)
 {
     Fixture_Initialize();
@@ -241,5 +275,6 @@ const Test g_handshakeTests[] = {
     {"handshake: a peer that sends garbage", A_peer_that_sends_garbage, false},
     {"handshake: end of stream in the middle", End_of_stream_in_the_handshake, false},
     {"handshake: a reset in the middle", A_reset_in_the_handshake, false},
+    {"handshake: a refusal is heard on a broken connection", A_refusal_is_heard_on_a_broken_connection, false},
     {"handshake: a thousand lives leave nothing", A_thousand_lives_leave_nothing, false},
     {NULL, NULL, false}};

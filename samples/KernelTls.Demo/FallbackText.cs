@@ -18,6 +18,7 @@ internal static class FallbackText
         KtlsFallbackReason.KernelTooOld => $"Linux {KtlsPlatform.KernelRelease} does not take keys of this version and cipher",
         KtlsFallbackReason.CipherNotOffloadable => "the kernel does not implement this cipher suite",
         KtlsFallbackReason.KernelRefused => "the kernel takes such keys, yet OpenSSL did not hand them over for this connection",
+        KtlsFallbackReason.PeerClosed => "the peer had closed its half of the connection before the keys could go to the kernel",
         _ => $"see the documentation of KtlsFallbackReason.{reason}",
     };
 }

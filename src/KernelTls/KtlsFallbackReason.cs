@@ -114,4 +114,10 @@ public enum KtlsFallbackReason
     /// the socket refused.
     /// </summary>
     KernelRefused = 82,
+
+    /// <summary>
+    /// The peer had closed its half of the TCP connection before the keys could go to the kernel, which takes them only on a
+    /// connection that is open both ways. What the peer still said is read as ever.
+    /// </summary>
+    PeerClosed = 83,
 }

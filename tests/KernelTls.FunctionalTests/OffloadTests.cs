@@ -1,5 +1,6 @@
 using System.Net.Security;
 using System.Security.Authentication;
+using KernelTls.Handshake;
 using KernelTls.Interop;
 using KernelTls.Tests;
 
@@ -181,6 +182,41 @@ public class OffloadTests : KernelTest
         }
 
         await serving.InTime();
+    }
+
+    /// <summary>A server that closes its half early: OpenSSL attaches "tls" when it has keys, and then the kernel takes none.</summary>
+    [Theory]
+    [InlineData(KtlsMode.Preferred)]
+    [InlineData(KtlsMode.Required)]
+    public async Task A_peer_that_closed_before_the_keys_were_there_is_a_reason_of_its_own(KtlsMode mode)
+    {
+        using SocketPair sockets = await SocketPair.ConnectAsync();
+        await using KtlsStream client = new(
+            new System.Net.Sockets.NetworkStream(sockets.Client), false, new KtlsOptions { Mode = mode });
+        await using SslStream server = Modes.Create(TlsMode.Stock, new System.Net.Sockets.NetworkStream(sockets.Server));
+        SslClientAuthenticationOptions options = Handshakes.ClientOptions(SslProtocols.Tls13);
+        options.RemoteCertificateValidationCallback = (_, _, _, _) =>
+        {
+            sockets.Server.Shutdown(System.Net.Sockets.SocketShutdown.Send);
+            Assert.True(SpinWait.SpinUntil(() => SocketEligibility.HasPeerClosed(sockets.Client), Limits.Wait), "no FIN came");
+            return true;
+        };
+        Task serving = server.ShakeServerAsync(Handshakes.ServerOptions(SslProtocols.Tls13));
+        Task shaking = client.AuthenticateAsClientAsync(options);
+
+        if (mode == KtlsMode.Required)
+        {
+            KtlsNotAvailableException e = await Assert.ThrowsAsync<KtlsNotAvailableException>(() => shaking.InTime());
+            Assert.Equal(KtlsFallbackReason.PeerClosed, e.Reason);
+        }
+        else
+        {
+            await shaking.InTime();
+            Assert.Equal(KtlsFallbackReason.PeerClosed, client.Offload.SendFallbackReason);
+            await Assert.ThrowsAsync<IOException>(() => client.ReadAsync(new byte[1]).InTime("the truncation"));
+        }
+
+        await Task.WhenAny(serving).InTime("the server's end");
     }
 
     [Fact]

@@ -9,7 +9,7 @@ public class OffloadPlanTests
     private const int Enoent = 2;
     private const int Einval = 22;
 
-    /// <summary>One line: OpenSSL, kernel, version, suite, wanted, switched (s, r) → the offload's text.</summary>
+    /// <summary>One line: OpenSSL, kernel, version, suite, wanted, switched (s, r) or closed (c) → the offload's text.</summary>
     [Theory]
     // All in place.
     [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "sr", "send=kernel receive=kernel")]
@@ -26,6 +26,11 @@ public class OffloadPlanTests
     // A socket that refused.
     [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "", "send=openssl (KernelRefused) receive=openssl (KernelRefused)")]
     [InlineData("3.5", "all", SslProtocols.Tls12, TlsCipherSuite.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, true, "s", "send=kernel receive=openssl (KernelRefused)")]
+    // A peer that was quicker to leave.
+    [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "c", "send=openssl (PeerClosed) receive=openssl (PeerClosed)")]
+    [InlineData("3.0", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "c", "send=openssl (PeerClosed) receive=openssl (OpenSslTooOld)")]
+    [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, false, "c", "send=openssl (DirectOpenSsl) receive=openssl (DirectOpenSsl)")]
+    [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "src", "send=kernel receive=kernel")]
     // Ciphers that no kernel has come before anything else.
     [InlineData("3.0", "nothing", SslProtocols.Tls12, TlsCipherSuite.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256, true, "", "send=openssl (CipherNotOffloadable) receive=openssl (CipherNotOffloadable)")]
     [InlineData("3.0", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_128_CCM_8_SHA256, true, "", "send=openssl (CipherNotOffloadable) receive=openssl (CipherNotOffloadable)")]
@@ -50,7 +55,8 @@ public class OffloadPlanTests
             protocol,
             suite,
             switched.Contains('s'),
-            switched.Contains('r'));
+            switched.Contains('r'),
+            switched.Contains('c'));
 
         Assert.Equal(expected, OffloadPlan.Decide(facts).ToString());
     }

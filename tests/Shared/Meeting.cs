@@ -106,7 +106,7 @@ internal sealed class Meeting(TlsMode clientMode, TlsMode serverMode, SslProtoco
         })
         {
             bool refused = !other.IsGood && stream is KtlsStream { IsAuthenticated: true } own
-                && KtlsFallbackReason.KernelRefused is var reason
+                && KtlsFallbackReason.PeerClosed is var reason
                 && (own.Offload.SendFallbackReason == reason || own.Offload.ReceiveFallbackReason == reason);
             if (ending.Handshake is null && !refused && !HasFallenBack(stream))
             {

@@ -6,7 +6,9 @@ namespace KernelTls.Handshake;
 internal static class SocketEligibility
 {
     private const int SolTcp = 6;
+    private const int TcpInfo = 11;
     private const int TcpUlp = 31;
+    private const int TcpEstablished = 1;
 
     /// <summary>None, with the socket; otherwise why the stream stays with the base class.</summary>
     public static KtlsFallbackReason TryGetSocket(Stream inner, out Socket? socket)
@@ -31,6 +33,17 @@ internal static class SocketEligibility
         }
 
         return HasUpperLayerProtocol(socket) ? KtlsFallbackReason.UlpInUse : KtlsFallbackReason.None;
+    }
+
+    /// <summary>
+    /// Whether the TCP connection is not open both ways any more. The kernel takes "tls" only while it is
+    /// (Documentation/networking/tls.rst, "Creating a TLS connection").
+    /// </summary>
+    public static bool HasPeerClosed(Socket socket)
+    {
+        // struct tcp_info begins with the state, one byte.
+        Span<byte> info = stackalloc byte[1];
+        return socket.GetRawSocketOption(SolTcp, TcpInfo, info) == info.Length && info[0] != TcpEstablished;
     }
 
     private static bool HasUpperLayerProtocol(Socket socket)

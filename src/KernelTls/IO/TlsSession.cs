@@ -43,8 +43,16 @@ internal sealed partial class TlsSession : IDisposable
             ? HandshakeOptions.PublishedServerName(NativeText.Decode(info.ServerName))
             : settings.GivenHost;
 
+        bool complete = info.KtlsSend != 0 && info.KtlsReceive != 0;
         OffloadFacts facts = new(
-            settings.WhyNotKernel, platform.OpenSslVersion, platform.Kernel, Protocol, CipherSuite, info.KtlsSend != 0, info.KtlsReceive != 0);
+            settings.WhyNotKernel,
+            platform.OpenSslVersion,
+            platform.Kernel,
+            Protocol,
+            CipherSuite,
+            info.KtlsSend != 0,
+            info.KtlsReceive != 0,
+            PeerClosed: !complete && SocketEligibility.HasPeerClosed(socket));
         _offload = OffloadPlan.Decide(facts);
         Sender = new TlsSender(connection, socket, facts.SendSwitched, platform.CanRekey);
         Receiver = new TlsReceiver(

@@ -11,6 +11,7 @@ namespace KernelTls.Offload;
 /// <param name="CipherSuite">Negotiated suite.</param>
 /// <param name="SendSwitched">OpenSSL says that it gave the sending keys to the kernel (BIO_get_ktls_send).</param>
 /// <param name="ReceiveSwitched">OpenSSL says that it gave the receiving keys to the kernel (BIO_get_ktls_recv).</param>
+/// <param name="PeerClosed">The TCP connection is not open both ways any more.</param>
 internal readonly record struct OffloadFacts(
     KtlsFallbackReason WhyNotKernel,
     Version OpenSsl,
@@ -18,4 +19,5 @@ internal readonly record struct OffloadFacts(
     SslProtocols Protocol,
     TlsCipherSuite CipherSuite,
     bool SendSwitched,
-    bool ReceiveSwitched);
+    bool ReceiveSwitched,
+    bool PeerClosed = false);

@@ -57,7 +57,11 @@ internal static class OffloadPlan
 
         KtlsFallbackReason foreseen =
             Foresee(direction, facts.Protocol, facts.CipherSuite, facts.OpenSsl, facts.Kernel);
-        return (KtlsDataPath.OpenSsl,
-            foreseen == KtlsFallbackReason.None ? KtlsFallbackReason.KernelRefused : foreseen);
+        if (foreseen != KtlsFallbackReason.None)
+        {
+            return (KtlsDataPath.OpenSsl, foreseen);
+        }
+
+        return (KtlsDataPath.OpenSsl, facts.PeerClosed ? KtlsFallbackReason.PeerClosed : KtlsFallbackReason.KernelRefused);
     }
 }
