@@ -248,6 +248,16 @@ KtlsNative_Read(KtlsConnection* connection, int32_t socket, uint8_t* buffer, int
 KTLS_EXPORT int32_t
 KtlsNative_Write(KtlsConnection* connection, int32_t socket, const uint8_t* buffer, int32_t length, KtlsResult* result);
 
+/* Data where a direction is in the kernel; OpenSSL has no part in it, and no connection is named. Neither call waits. */
+
+/* One recv(2) into buffer, from as many records as are there. 0 with *received 0: FIN. EAGAIN: nothing is there. EIO:
+ * the next record is not data, and stays for KtlsNative_Read; EBADMSG and EKEYEXPIRED are its to explain as well. */
+KTLS_EXPORT int32_t KtlsNative_SocketReceive(int32_t socket, uint8_t* buffer, int32_t capacity, int32_t* received);
+
+/* One sendmsg(2) of 1 to 64 segments, so that small ones share a record. *sent may be less than was offered: the rest
+ * found no room. EAGAIN: nothing did. No SIGPIPE is raised. */
+KTLS_EXPORT int32_t KtlsNative_SocketSend(int32_t socket, const KtlsBlob* segments, int32_t count, int64_t* sent);
+
 /* A server asks its client for a certificate on an established TLS 1.3 connection (RFC 8446, 4.6.2), and takes the
  * answer. Called again until it says OK: it sends the request once (WANT_WRITE: again when writable; no data by send(2)
  * while this call runs and until it says something else), then reads (WANT_READ: again when readable; data may be sent

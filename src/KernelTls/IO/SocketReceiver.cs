@@ -6,6 +6,8 @@ namespace KernelTls.IO;
 /// <summary>A socket's receives and waits, with their outcome as a value where the socket would throw.</summary>
 internal sealed class SocketReceiver(Socket socket)
 {
+    private readonly SafeSocketHandle _handle = socket.SafeHandle;
+
     public Socket Socket { get; } = socket;
 
     /// <summary>
@@ -25,28 +27,27 @@ internal sealed class SocketReceiver(Socket socket)
         }
     }
 
-    /// <summary>Receives, blocking for at most the socket's ReceiveTimeout (<see cref="SocketError.TimedOut"/>).</summary>
-    public SocketOutcome Receive(Span<byte> buffer)
+    /// <summary>Receives what is there, without waiting; <see langword="null"/>: nothing is.</summary>
+    public unsafe SocketOutcome? TryReceive(Span<byte> buffer)
     {
-        int bytes = Socket.Receive(buffer, SocketFlags.None, out SocketError error);
-        return OutcomeOf(bytes, error);
-    }
-
-    /// <summary>
-    /// What a receive of data would meet now, consuming nothing; <see langword="null"/>: it would wait. For an empty read this
-    /// is the only way to know: .NET completes an empty receive at any event, also at one about bytes that were read before.
-    /// </summary>
-    public SocketOutcome? Look()
-    {
-        if (!Socket.Poll(0, SelectMode.SelectRead))
+        int received;
+        int errno;
+        fixed (byte* bytes = buffer)
         {
-            return null;
+            errno = KtlsNative.KtlsNative_SocketReceive(_handle, bytes, buffer.Length, &received);
         }
 
-        Span<byte> one = stackalloc byte[1];
-        int bytes = Socket.Receive(one, SocketFlags.Peek, out SocketError error);
-        return error == SocketError.WouldBlock ? null : OutcomeOf(bytes, error);
+        return errno switch
+        {
+            0 => new SocketOutcome(received, SocketError.Success),
+            Errno.Again => null,
+            _ => new SocketOutcome(0, TlsErrors.ToSocketError(errno)),
+        };
     }
+
+    /// <summary>Starts a receive of <paramref name="arguments"/>. False: it has ended already, and no completion follows.</summary>
+    public bool Start(SocketAsyncEventArgs arguments, CancellationToken cancellationToken) =>
+        RuntimeInternals.ReceiveAsync(Socket, arguments, cancellationToken);
 
     /// <summary>
     /// What one receive on this socket came to. .NET takes any error for the end of the connection; after one that only asks

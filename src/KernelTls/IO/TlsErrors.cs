@@ -72,7 +72,7 @@ internal static class TlsErrors
     }
 
     /// <summary>The few errnos a connected TCP socket reports, in .NET's numbering.</summary>
-    private static SocketError ToSocketError(int errno) => errno switch
+    public static SocketError ToSocketError(int errno) => errno switch
     {
         Errno.ConnectionReset => SocketError.ConnectionReset,
         Errno.Pipe => SocketError.Shutdown,

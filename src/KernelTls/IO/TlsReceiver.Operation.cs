@@ -3,47 +3,48 @@ using System.Threading.Tasks.Sources;
 
 namespace KernelTls.IO;
 
-// The asynchronous read without a cancellation token, which is nearly every read.
+// The asynchronous read.
 internal sealed partial class TlsReceiver
 {
-    /// <summary>The read that waits: resumed by the socket, completes the caller's value task.</summary>
+    /// <summary>A read: what has to wait is resumed by the socket and completes the caller's value task.</summary>
     private sealed class Operation : SocketAsyncEventArgs, IValueTaskSource<int>
     {
         private readonly TlsReceiver _receiver;
         private ManualResetValueTaskSourceCore<int> _source;
         private Memory<byte> _buffer;
+        private CancellationToken _cancellation;
 
         public Operation(TlsReceiver receiver)
             : base(true) => _receiver = receiver; // no ExecutionContext: the value task source below flows it
 
         /// <summary>A new task, in case the read has to wait; taken before it can complete on another thread.</summary>
-        public short Begin()
+        public short Begin(Memory<byte> buffer, CancellationToken cancellationToken)
         {
+            _buffer = buffer;
+            _cancellation = cancellationToken;
             _source.Reset();
             return _source.Version;
         }
 
         /// <summary>False: the read waits, and completes the task.</summary>
-        public bool TryRun(Memory<byte> buffer, out int taken)
+        public bool TryRun(out int taken)
         {
-            while (!_receiver.TryTake(buffer.Span, out taken))
+            while (!_receiver.TryTake(_buffer.Span, out taken))
             {
-                _buffer = buffer;
                 if (_receiver._certificateDue)
                 {
                     _ = AnswerAsync();
                     return false;
                 }
 
-                SetBuffer(_receiver._kernel ? buffer : default);
-                if (_receiver._socket.Socket.ReceiveAsync(this))
+                SetBuffer(IsDirect ? _buffer : default);
+                if (_receiver._socket.Start(this, _cancellation))
                 {
                     return false;
                 }
 
-                if (_receiver.TryAccept(Outcome, buffer.Length, out taken))
+                if (TryAccept(out taken))
                 {
-                    Forget();
                     break;
                 }
             }
@@ -59,12 +60,20 @@ internal sealed partial class TlsReceiver
             Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
             _source.OnCompleted(continuation, state, token, flags);
 
+        /// <summary>The caller's memory and token are not referenced any longer than its read.</summary>
+        public void Forget()
+        {
+            _buffer = default;
+            _cancellation = default;
+            SetBuffer(default);
+        }
+
         protected override void OnCompleted(SocketAsyncEventArgs e)
         {
             int taken;
             try
             {
-                if (!_receiver.TryAccept(Outcome, _buffer.Length, out taken) && !TryRun(_buffer, out taken))
+                if (!TryAccept(out taken) && !TryRun(out taken))
                 {
                     return;
                 }
@@ -78,14 +87,35 @@ internal sealed partial class TlsReceiver
             Complete(taken);
         }
 
+        /// <summary>Straight into the caller's memory; otherwise the socket only says when there is something.</summary>
+        private bool IsDirect => _receiver._kernel && _buffer.Length >= SmallRead;
+
+        private bool TryAccept(out int taken)
+        {
+            if (SocketError == SocketError.OperationAborted && _cancellation.IsCancellationRequested)
+            {
+                throw new OperationCanceledException(_cancellation);
+            }
+
+            SocketOutcome outcome = _receiver._socket.OutcomeOf(BytesTransferred, SocketError);
+            if (IsDirect)
+            {
+                return _receiver.TryAccept(outcome, out taken);
+            }
+
+            taken = 0;
+            _receiver.Accept(outcome);
+            return false;
+        }
+
         /// <summary>A detour of the read that waits: it goes on when the peer's CertificateRequest is answered.</summary>
         private async Task AnswerAsync()
         {
             int taken;
             try
             {
-                await _receiver.AnswerAsync(CancellationToken.None).ConfigureAwait(false);
-                if (!TryRun(_buffer, out taken))
+                await _receiver.AnswerAsync(_cancellation).ConfigureAwait(false);
+                if (!TryRun(out taken))
                 {
                     return;
                 }
@@ -112,15 +142,6 @@ internal sealed partial class TlsReceiver
             Forget();
             _receiver.Leave();
             _source.SetResult(taken);
-        }
-
-        private SocketOutcome Outcome => _receiver._socket.OutcomeOf(BytesTransferred, SocketError);
-
-        /// <summary>The caller's memory is not referenced any longer than its read.</summary>
-        private void Forget()
-        {
-            _buffer = default;
-            SetBuffer(default);
         }
     }
 }

@@ -1,5 +1,4 @@
 using System.Net.Sockets;
-using System.Runtime.CompilerServices;
 using KernelTls.Interop;
 
 namespace KernelTls.IO;
@@ -15,11 +14,15 @@ namespace KernelTls.IO;
 /// </para>
 /// <para>
 /// A read that need not wait returns at once; one that waits is a value task source over the socket's own completion, without
-/// a state machine or an allocation. Only a token that can be cancelled takes the longer way: SocketAsyncEventArgs know none.
+/// a state machine, an allocation or an exception. Small and empty reads wait without a buffer; what one receive then brings
+/// beyond them is held for the reads to come.
 /// </para>
 /// </remarks>
 internal sealed partial class TlsReceiver : IDisposable
 {
+    /// <summary>A read below this size shares one receive with the reads that follow it.</summary>
+    private const int SmallRead = 2048;
+
     private readonly TlsConnection _connection;
     private readonly TlsSender _sender;
     private readonly SocketReceiver _socket;
@@ -28,9 +31,11 @@ internal sealed partial class TlsReceiver : IDisposable
     private readonly Action? _keepSession;
     private readonly Action _certificateShown;
     private Operation? _operation;
+    private HeldBytes _held;
     private Exception? _failure;
     private volatile bool _closed;
     private bool _askOpenSsl;
+    private bool _readable;
     private bool _ended;
     private bool _certificateDue;
     private int _reading;
@@ -67,17 +72,19 @@ internal sealed partial class TlsReceiver : IDisposable
     public ValueTask<int> ReceiveAsync(Memory<byte> buffer, CancellationToken cancellationToken)
     {
         Enter();
-        if (cancellationToken.CanBeCanceled)
+        if (cancellationToken.IsCancellationRequested)
         {
-            return ReceiveCancellableAsync(buffer, cancellationToken);
+            Leave();
+            return ValueTask.FromCanceled<int>(cancellationToken);
         }
 
+        Operation operation = _operation ??= new Operation(this);
         try
         {
-            Operation operation = _operation ??= new Operation(this);
-            short version = operation.Begin();
-            if (operation.TryRun(buffer, out int taken))
+            short version = operation.Begin(buffer, cancellationToken);
+            if (operation.TryRun(out int taken))
             {
+                operation.Forget();
                 Leave();
                 return new ValueTask<int>(taken);
             }
@@ -86,6 +93,7 @@ internal sealed partial class TlsReceiver : IDisposable
         }
         catch (Exception e)
         {
+            operation.Forget();
             Leave();
             return ValueTask.FromException<int>(Translate(e));
         }
@@ -98,15 +106,16 @@ internal sealed partial class TlsReceiver : IDisposable
         try
         {
             int taken;
+            _readable = _kernel;
             while (!TryTake(buffer, out taken))
             {
                 if (_certificateDue)
                 {
                     AnswerAsync(CancellationToken.None).GetAwaiter().GetResult();
                 }
-                else if (TryAccept(Wait(buffer), buffer.Length, out taken))
+                else
                 {
-                    break;
+                    Accept(_socket.WaitReadable());
                 }
             }
 
@@ -147,41 +156,7 @@ internal sealed partial class TlsReceiver : IDisposable
         if (Interlocked.Exchange(ref _reading, 1) == 0)
         {
             _operation?.Dispose();
-        }
-    }
-
-    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
-    private async ValueTask<int> ReceiveCancellableAsync(Memory<byte> buffer, CancellationToken cancellationToken)
-    {
-        try
-        {
-            cancellationToken.ThrowIfCancellationRequested();
-            int taken;
-            while (!TryTake(buffer.Span, out taken))
-            {
-                if (_certificateDue)
-                {
-                    await AnswerAsync(cancellationToken).ConfigureAwait(false);
-                    continue;
-                }
-
-                ValueTask<SocketOutcome> wait =
-                    _socket.ReceiveAsync(_kernel ? buffer : Memory<byte>.Empty, cancellationToken);
-                if (TryAccept(await wait.ConfigureAwait(false), buffer.Length, out taken))
-                {
-                    break;
-                }
-            }
-
-            return taken;
-        }
-        catch (Exception e) when (Translate(e) is var translated && translated != e)
-        {
-            throw translated;
-        }
-        finally
-        {
-            Leave();
+            _held.Release();
         }
     }
 
@@ -201,29 +176,50 @@ internal sealed partial class TlsReceiver : IDisposable
             ? new ObjectDisposedException(nameof(KtlsStream), e)
             : e;
 
-    /// <summary>What needs no wait: OpenSSL's own bytes, the end, an earlier failure.</summary>
+    /// <summary>What needs no wait: held bytes, OpenSSL's own, what a wait found at the socket; the end, an earlier failure.</summary>
     private bool TryTake(Span<byte> buffer, out int taken)
     {
         taken = 0;
+        if (!_held.IsEmpty)
+        {
+            taken = _held.Take(buffer);
+            return true;
+        }
+
         ThrowIfFailed();
         if (_ended)
         {
             return true;
         }
 
-        if (!_askOpenSsl)
+        if (!_askOpenSsl && _readable && TryTakeFromSocket(buffer, out taken))
         {
-            if (!buffer.IsEmpty || _socket.Look() is not { } next)
-            {
-                return false;
-            }
-
-            if (TryAccept(next, capacity: 1, out _))
-            {
-                return true;
-            }
+            return true;
         }
 
+        return _askOpenSsl && TryTakeFromOpenSsl(buffer, out taken);
+    }
+
+    private bool TryTakeFromSocket(Span<byte> buffer, out int taken)
+    {
+        taken = 0;
+        bool direct = buffer.Length >= SmallRead;
+        SocketOutcome? outcome = direct ? _socket.TryReceive(buffer) : _held.Fill(_socket);
+
+        // A receive that filled its buffer has probably left something.
+        _readable = outcome is { } filled && filled.Bytes == (direct ? buffer.Length : HeldBytes.Capacity);
+        if (outcome is not { } received || !TryAccept(received, out taken))
+        {
+            return false;
+        }
+
+        taken = direct ? taken : _held.Take(buffer);
+        return true;
+    }
+
+    private bool TryTakeFromOpenSsl(Span<byte> buffer, out int taken)
+    {
+        taken = 0;
         NativeResult result = _connection.Read(buffer);
         NoteSession(result);
         if (result.KeyUpdateDue)
@@ -264,22 +260,8 @@ internal sealed partial class TlsReceiver : IDisposable
         }
     }
 
-    /// <summary>A blocking receive; for an empty buffer, and where OpenSSL receives, only the wait.</summary>
-    private SocketOutcome Wait(Span<byte> buffer)
-    {
-        if (_kernel && !buffer.IsEmpty)
-        {
-            return _socket.Receive(buffer);
-        }
-
-        return _socket.WaitReadable();
-    }
-
-    /// <summary>What a wait brought: data for the caller, or a reason to go round again.</summary>
-    /// <param name="outcome">What the socket said.</param>
-    /// <param name="capacity">Of the caller's buffer.</param>
-    /// <param name="taken">Bytes for the caller.</param>
-    private bool TryAccept(SocketOutcome outcome, int capacity, out int taken)
+    /// <summary>What a receive brought: data, or a record for OpenSSL.</summary>
+    private bool TryAccept(SocketOutcome outcome, out int taken)
     {
         taken = outcome.Bytes;
         if (outcome.IsForOpenSsl)
@@ -288,20 +270,31 @@ internal sealed partial class TlsReceiver : IDisposable
             return false;
         }
 
+        ThrowIfError(outcome);
+        return taken > 0 ? true : throw Fail(TlsErrors.Truncated());
+    }
+
+    /// <summary>What a wait brought: what there is to read is yet to be seen.</summary>
+    private void Accept(SocketOutcome outcome)
+    {
+        if (outcome.IsForOpenSsl)
+        {
+            _askOpenSsl = true;
+            return;
+        }
+
+        ThrowIfError(outcome);
+        _readable = true;
+    }
+
+    private void ThrowIfError(SocketOutcome outcome)
+    {
         if (outcome.Error != SocketError.Success)
         {
-            // A timeout or a cancellation leaves the connection as it was; anything else is its end.
+            // A timeout leaves the connection as it was; anything else is its end.
             IOException failure = TlsErrors.Socket("Unable to read data from the transport connection", outcome.Error);
             throw outcome.Error is SocketError.TimedOut ? failure : Fail(failure);
         }
-
-        if (!_kernel || capacity == 0)
-        {
-            // Only a wait: what there is to read is yet to be seen.
-            return false;
-        }
-
-        return taken > 0 ? true : throw Fail(TlsErrors.Truncated());
     }
 
     private void ThrowIfFailed()

@@ -4,6 +4,7 @@ namespace KernelTls.Interop;
 internal static class Errno
 {
     public const int NoEntry = 2;            // ENOENT
+    public const int Again = 11;             // EAGAIN, EWOULDBLOCK
     public const int Busy = 16;              // EBUSY
     public const int Pipe = 32;              // EPIPE
     public const int Range = 34;             // ERANGE

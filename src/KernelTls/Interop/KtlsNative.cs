@@ -82,6 +82,12 @@ internal static unsafe partial class KtlsNative
         SafeTlsConnectionHandle connection, SafeSocketHandle socket, byte* buffer, int length, NativeResult* result);
 
     [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_SocketReceive(SafeSocketHandle socket, byte* buffer, int capacity, int* received);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_SocketSend(SafeSocketHandle socket, Blob* segments, int count, long* sent);
+
+    [LibraryImport(LibraryName)]
     internal static partial int KtlsNative_Shutdown(
         SafeTlsConnectionHandle connection, SafeSocketHandle socket, NativeResult* result);
 

@@ -13,11 +13,11 @@ namespace KernelTls.Interop;
 /// one is missing, and then no connection leaves the base class.
 /// </summary>
 /// <remarks>
-/// They serve three ends: to publish what was negotiated through the members of <see cref="SslStream"/> that a subclass cannot
+/// They serve four ends: to publish what was negotiated through the members of <see cref="SslStream"/> that a subclass cannot
 /// override (<see cref="SslStream.NegotiatedApplicationProtocol"/>, without which HttpClient offers no HTTP/2, and
 /// <see cref="SslStream.TargetHostName"/>); to read what options hold and do not show (keys, trust lists, OCSP responses,
-/// OpenSSL's names of cipher suites); and to keep <see cref="Socket.Connected"/> true where the kernel's way of announcing a
-/// control record makes a socket believe it lost its connection.
+/// OpenSSL's names of cipher suites); to keep <see cref="Socket.Connected"/> true where the kernel's way of announcing a
+/// control record makes a socket believe it lost its connection; and to cancel a receive that reports errors as values.
 /// </remarks>
 [UnconditionalSuppressMessage("Trimming", "IL2080", Justification = "ILLink.Descriptors.xml keeps these members; where one is missing all the same, IsAvailable says so.")]
 internal static class RuntimeInternals
@@ -64,6 +64,10 @@ internal static class RuntimeInternals
     private static readonly Action<Socket>? s_setToConnected = typeof(Socket)
         .GetMethod("SetToConnected", Instance, Type.EmptyTypes)?.CreateDelegate<Action<Socket>>();
 
+    private static readonly Func<Socket, SocketAsyncEventArgs, CancellationToken, bool>? s_receive = typeof(Socket)
+        .GetMethod("ReceiveAsync", Instance, [typeof(SocketAsyncEventArgs), typeof(CancellationToken)])
+        ?.CreateDelegate<Func<Socket, SocketAsyncEventArgs, CancellationToken, bool>>();
+
     private static Type[] CreateParameters =>
         [typeof(X509Certificate2), typeof(X509Certificate2Collection), typeof(bool), typeof(SslCertificateTrust), typeof(bool)];
 
@@ -86,10 +90,17 @@ internal static class RuntimeInternals
         Is(s_trustStore, typeof(X509Store)) && Is(s_trustList, typeof(X509Certificate2Collection)) && Is(s_sendTrust, typeof(bool)) &&
         s_createContext is not null && s_ocspResponse is not null &&
         s_policy is not null && s_policy.PropertyType == s_policyType && Is(s_tls12Suites, typeof(byte[])) && Is(s_tls13Suites, typeof(byte[])) &&
-        s_setToConnected is not null;
+        s_setToConnected is not null && s_receive is not null;
 
     /// <summary>A receive failed, and the connection lives: Socket.Connected says so again.</summary>
     public static void SetToConnected(Socket socket) => s_setToConnected!(socket);
+
+    /// <summary>
+    /// Socket.ReceiveAsync of event arguments, with a token: it ends as <see cref="SocketError.OperationAborted"/>, without
+    /// an exception.
+    /// </summary>
+    public static bool ReceiveAsync(Socket socket, SocketAsyncEventArgs arguments, CancellationToken cancellationToken) =>
+        s_receive!(socket, arguments, cancellationToken);
 
     /// <summary>The private key as OpenSSL holds it; the context's own reference, not to be disposed.</summary>
     public static SafeEvpPKeyHandle KeyOf(SslStreamCertificateContext context) => (SafeEvpPKeyHandle)s_key!.GetValue(context)!;
