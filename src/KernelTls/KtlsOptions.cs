@@ -4,6 +4,7 @@ namespace KernelTls;
 public sealed class KtlsOptions
 {
     private KtlsMode _mode = KtlsMode.Environment;
+    private long? _recordLimit;
 
     /// <summary>Whether kernel TLS is used. Default: <see cref="KtlsMode.Environment"/>.</summary>
     /// <exception cref="ArgumentOutOfRangeException">The value is not a <see cref="KtlsMode"/>.</exception>
@@ -27,4 +28,26 @@ public sealed class KtlsOptions
     /// does for the whole process. An experiment that isolates the cost of the socket BIO. Default: <see langword="false"/>.
     /// </summary>
     public bool DirectOpenSsl { get; set; }
+
+    /// <summary>
+    /// How many records are sent under one key before it is changed by a KeyUpdate (RFC 8446, sections 4.6.3 and 5.5); a
+    /// record holds at most 16 KiB, and a write begins at least one. Where the key cannot be changed (TLS 1.2, or a kernel
+    /// that holds it and is older than Linux 6.14, or OpenSSL older than 3.2) the sending half closes with close_notify and
+    /// writes throw <see cref="KtlsRekeyException"/>. <see langword="null"/>, the default: for TLS 1.3 2^24 with AES-GCM, 2^22
+    /// with AES-CCM, without limit otherwise. No effect where the base class shook hands.
+    /// </summary>
+    /// <exception cref="ArgumentOutOfRangeException">The value is below 1.</exception>
+    public long? RecordLimit
+    {
+        get => _recordLimit;
+        set
+        {
+            if (value is { } limit)
+            {
+                ArgumentOutOfRangeException.ThrowIfLessThan(limit, 1, nameof(value));
+            }
+
+            _recordLimit = value;
+        }
+    }
 }

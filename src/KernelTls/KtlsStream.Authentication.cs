@@ -166,7 +166,7 @@ public partial class KtlsStream
             {
                 ClaimHandshake();
                 _isServer = isServer;
-                handshake = new TlsHandshake(socket!, context, settings, this);
+                handshake = new TlsHandshake(socket!, context, settings, this, _options);
                 return true;
             }
         }

@@ -1,4 +1,6 @@
+using System.Buffers;
 using System.Security.Authentication;
+using KernelTls.IO;
 
 namespace KernelTls;
 
@@ -100,6 +102,26 @@ public partial class KtlsStream
         return base.WriteAsync(buffer, cancellationToken);
     }
 
+    /// <summary>
+    /// Writes many segments as one: with kernel TLS by one system call for up to 64 of them, so that small segments share full
+    /// records (RFC 8446, section 5.1). Counts as one write. Thread-safety and errors are those of
+    /// <see cref="WriteAsync(ReadOnlyMemory{byte}, CancellationToken)"/>.
+    /// </summary>
+    /// <param name="buffers">The bytes to write; not to be changed before the write has completed.</param>
+    /// <param name="cancellationToken">Cancels the write; if it was under way, nothing can follow it.</param>
+    public ValueTask WriteAsync(ReadOnlySequence<byte> buffers, CancellationToken cancellationToken = default)
+    {
+        if (Alive is { } session)
+        {
+            return session.Sender.SendAsync(buffers, cancellationToken);
+        }
+
+        ThrowIfHandshakeFailed();
+        return buffers.IsSingleSegment
+            ? base.WriteAsync(buffers.First, cancellationToken)
+            : WriteManagedAsync(buffers, cancellationToken);
+    }
+
     /// <inheritdoc/>
     public override IAsyncResult BeginWrite(
         byte[] buffer, int offset, int count, AsyncCallback? asyncCallback, object? asyncState) =>
@@ -157,6 +179,53 @@ public partial class KtlsStream
 #pragma warning disable CA1416 // The base class says itself where this is not supported.
             : base.NegotiateClientCertificateAsync(cancellationToken);
 #pragma warning restore CA1416
+
+    /// <summary>
+    /// Changes the key that this end sends with (RFC 8446, section 4.6.3), after the write in progress: every later byte is
+    /// under the new key. Thread-safe: may be called while reads and writes are pending.
+    /// </summary>
+    /// <param name="requestPeerUpdate">Asks the peer to change its own key in return; that is done when it says so, in a read.</param>
+    /// <param name="cancellationToken">
+    /// Cancels; while it waits for its turn nothing was sent, later the sending half is of no use.
+    /// </param>
+    /// <exception cref="InvalidOperationException">There was no successful handshake, or close_notify was sent.</exception>
+    /// <exception cref="KtlsRekeyException">
+    /// Not TLS 1.3, or the kernel holds a key that must change and this kernel (before Linux 6.14) or OpenSSL (before 3.2)
+    /// cannot. Nothing was sent and the connection goes on.
+    /// </exception>
+    /// <exception cref="NotSupportedException">The base class shook hands: SslStream has no key updates.</exception>
+    /// <exception cref="IOException">The transport failed.</exception>
+    public ValueTask UpdateKeysAsync(bool requestPeerUpdate, CancellationToken cancellationToken = default)
+    {
+        if (Alive is { } session)
+        {
+            return session.Sender.UpdateKeysAsync(requestPeerUpdate, cancellationToken);
+        }
+
+        ThrowIfHandshakeFailed();
+        KtlsOffload offload = Offload; // throws where there was no successful handshake
+        throw new NotSupportedException($"SslStream shook hands on this connection ({offload}) and has no key updates.");
+    }
+
+    /// <summary>Segments laid side by side, so that they fill the base class's records.</summary>
+    private async ValueTask WriteManagedAsync(ReadOnlySequence<byte> data, CancellationToken cancellationToken)
+    {
+        byte[] buffer = ArrayPool<byte>.Shared.Rent(RecordBudget.RecordSize);
+        try
+        {
+            while (!data.IsEmpty)
+            {
+                int length = (int)Math.Min(data.Length, RecordBudget.RecordSize);
+                data.Slice(0, length).CopyTo(buffer);
+                await base.WriteAsync(buffer.AsMemory(0, length), cancellationToken).ConfigureAwait(false);
+                data = data.Slice(length);
+            }
+        }
+        finally
+        {
+            ArrayPool<byte>.Shared.Return(buffer);
+        }
+    }
 
     private void ThrowIfHandshakeFailed() => _handshakeFailure?.Throw();
 }

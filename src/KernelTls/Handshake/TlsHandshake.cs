@@ -17,6 +17,7 @@ internal sealed class TlsHandshake : IDisposable
 {
     private readonly Socket _socket;
     private readonly SslStream _stream;
+    private readonly KtlsOptions _options;
     private readonly SocketReceiver _receiver;
     private readonly TlsConnection _connection;
     private readonly bool _offeredCertificate;
@@ -29,10 +30,13 @@ internal sealed class TlsHandshake : IDisposable
     /// <param name="context">The SSL_CTX made from the settings.</param>
     /// <param name="settings">What to negotiate.</param>
     /// <param name="stream">The stream, as callbacks see it.</param>
-    public TlsHandshake(Socket socket, SafeTlsContextHandle context, HandshakeSettings settings, SslStream stream)
+    /// <param name="options">How the connection uses the kernel.</param>
+    public TlsHandshake(
+        Socket socket, SafeTlsContextHandle context, HandshakeSettings settings, SslStream stream, KtlsOptions options)
     {
         _socket = socket;
         _stream = stream;
+        _options = options;
         _settings = settings;
         _certificate = settings.Certificate;
         _verifier = new PeerVerifier(stream, settings, PublishProgress);
@@ -244,6 +248,7 @@ internal sealed class TlsHandshake : IDisposable
             shown ? _certificate?.TargetCertificate : null,
             _verifier.Certificate,
             info,
+            _options,
             Platform.Current);
         _handedOver = true;
         return session;

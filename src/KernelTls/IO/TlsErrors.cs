@@ -47,8 +47,18 @@ internal static class TlsErrors
         new("The connection was closed without a TLS close_notify alert: the data may be truncated.");
 
     public static KtlsRekeyException Rekey(Exception? inner) =>
-        new("The peer changed its TLS 1.3 keys (KeyUpdate), and this kernel or OpenSSL cannot do so while the kernel holds "
+        new(KtlsRekeyFailure.NotSupported, "The peer changed its TLS 1.3 keys (KeyUpdate), and this kernel or OpenSSL cannot do so while the kernel holds "
             + "them. Linux 6.14 and OpenSSL 3.2 can; on this host, turn kernel TLS off for peers that update keys.", inner);
+
+    /// <summary>Asked for by the application: nothing was sent, and the connection is as it was.</summary>
+    public static KtlsRekeyException CannotUpdate() =>
+        new(KtlsRekeyFailure.NotSupported, "The keys of this connection cannot be changed: that takes TLS 1.3 and, while the "
+            + "kernel holds the keys, Linux 6.14 and OpenSSL 3.2. Nothing was sent; the connection goes on.");
+
+    public static KtlsRekeyException RecordLimit() =>
+        new(KtlsRekeyFailure.RecordLimit, "As many records were sent as one key is good for (KtlsOptions.RecordLimit), and the "
+            + "key of this connection cannot be changed: that takes TLS 1.3 and, while the kernel holds the keys, Linux 6.14 "
+            + "and OpenSSL 3.2. close_notify was sent; open a new connection.");
 
     public static IOException Socket(string what, SocketError error)
     {

@@ -9,7 +9,7 @@ namespace KernelTls.IO;
 /// no key changes while data is on its way to the kernel.
 /// </summary>
 /// <remarks>
-/// States: Open → Closed (close_notify sent) or Broken (a send failed or was cancelled half-way: what the kernel took of it is
+/// States: Open → Closed (close_notify sent), Spent (the same, because the key was good for no more) or Broken (a send failed or was cancelled half-way: what the kernel took of it is
 /// unknown, so nothing may follow).
 /// </remarks>
 internal sealed partial class TlsSender : IDisposable
@@ -18,15 +18,17 @@ internal sealed partial class TlsSender : IDisposable
     {
         Open,
         Closed,
+        Spent,
         Broken,
     }
 
     private readonly TlsConnection _connection;
     private readonly Socket _socket;
     private readonly bool _kernel;
-    private readonly bool _canRekey;
+    private readonly KeyUpdates _keyUpdates;
     private readonly SemaphoreSlim _gate = new(1, 1);
     private readonly CancellationTokenSource _disposed = new();
+    private RecordBudget _budget;
     private volatile State _state;
     private volatile bool _keyUpdateDue;
     private Exception? _failure;
@@ -35,13 +37,15 @@ internal sealed partial class TlsSender : IDisposable
     /// <param name="connection">The connection.</param>
     /// <param name="socket">The connection's socket.</param>
     /// <param name="kernel">Sending is in the kernel.</param>
-    /// <param name="canRekey">Kernel and OpenSSL can change keys.</param>
-    public TlsSender(TlsConnection connection, Socket socket, bool kernel, bool canRekey)
+    /// <param name="keyUpdates">Which keys can be changed.</param>
+    /// <param name="recordLimit">How many records one key is good for.</param>
+    public TlsSender(TlsConnection connection, Socket socket, bool kernel, KeyUpdates keyUpdates, long recordLimit)
     {
         _connection = connection;
         _socket = socket;
         _kernel = kernel;
-        _canRekey = canRekey;
+        _keyUpdates = keyUpdates;
+        _budget = new RecordBudget(recordLimit);
     }
 
     /// <summary>Why the connection cannot be carried on, from an answer to the peer's KeyUpdate that could not be sent.</summary>
@@ -62,7 +66,7 @@ internal sealed partial class TlsSender : IDisposable
             return SendSlowlyAsync(data, cancellationToken);
         }
 
-        if (_state != State.Open || data.IsEmpty)
+        if (_state != State.Open || data.IsEmpty || !_budget.TryTake(data.Length))
         {
             _gate.Release();
             return SendSlowlyAsync(data, cancellationToken);
@@ -80,6 +84,7 @@ internal sealed partial class TlsSender : IDisposable
 
         if (!send.IsCompletedSuccessfully)
         {
+            _budget.Take(data.Length);
             return FinishAsync(send);
         }
 
@@ -100,13 +105,19 @@ internal sealed partial class TlsSender : IDisposable
             try
             {
                 ThrowIfNotOpen();
-                if (_kernel)
+                while (!data.IsEmpty)
                 {
-                    SendKernel(data);
-                }
-                else
-                {
-                    WriteOpenSsl(data);
+                    ReadOnlySpan<byte> part = data[..(int)Allow(data.Length)];
+                    if (_kernel)
+                    {
+                        SendKernel(part);
+                    }
+                    else
+                    {
+                        WriteOpenSsl(part);
+                    }
+
+                    data = data[part.Length..];
                 }
 
                 sent = true;
@@ -141,16 +152,6 @@ internal sealed partial class TlsSender : IDisposable
         finally
         {
             Leave(sent);
-        }
-    }
-
-    /// <summary>The peer asked for a KeyUpdate in return (RFC 8446, section 4.6.3): sent now, or after the send in progress.</summary>
-    public void AnswerKeyUpdate()
-    {
-        _keyUpdateDue = true;
-        if (_gate.Wait(0))
-        {
-            Leave(sent: true);
         }
     }
 
@@ -198,13 +199,19 @@ internal sealed partial class TlsSender : IDisposable
             try
             {
                 ThrowIfNotOpen();
-                if (!data.IsEmpty && _kernel)
+                while (!data.IsEmpty)
                 {
-                    await _socket.SendAsync(data, SocketFlags.None, cancellationToken).ConfigureAwait(false);
-                }
-                else
-                {
-                    await WriteOpenSslAsync(data, cancellationToken).ConfigureAwait(false);
+                    ReadOnlyMemory<byte> part = data[..(int)await AllowAsync(data.Length).ConfigureAwait(false)];
+                    if (_kernel)
+                    {
+                        await _socket.SendAsync(part, SocketFlags.None, cancellationToken).ConfigureAwait(false);
+                    }
+                    else
+                    {
+                        await WriteOpenSslAsync(part, cancellationToken).ConfigureAwait(false);
+                    }
+
+                    data = data[part.Length..];
                 }
 
                 sent = true;
@@ -333,6 +340,8 @@ internal sealed partial class TlsSender : IDisposable
 
         switch (_state)
         {
+            case State.Spent:
+                throw TlsErrors.RecordLimit();
             case State.Closed:
                 throw new InvalidOperationException("Not possible after close_notify was sent by ShutdownAsync.");
             case State.Broken:
@@ -353,40 +362,13 @@ internal sealed partial class TlsSender : IDisposable
             _keyUpdateDue = false;
 
             // Where the send buffer is full the gate stays shut until the update is out: data under the old key may not
-            // follow it. UpdateKeyAsync keeps its own failure and opens the gate.
-            _ = UpdateKeyAsync();
+            // follow it. AnswerAsync keeps its own failure and opens the gate.
+            _ = AnswerAsync();
         }
         else
         {
             Release();
         }
-    }
-
-    /// <summary>Runs inside the gate and opens it. Never fails: what goes wrong is the connection's failure.</summary>
-    private async Task UpdateKeyAsync()
-    {
-        try
-        {
-            await UntilWrittenAsync(
-                static c =>
-                {
-                    if (!c.TryUpdateKey(requestPeer: false, out NativeResult result))
-                    {
-                        throw TlsErrors.Rekey(null);
-                    }
-
-                    // Half of a handshake message of the peer's is in: the read that takes the rest asks for this again.
-                    return result.Status == NativeStatus.WantRead ? default : result;
-                },
-                _disposed.Token).ConfigureAwait(false);
-        }
-        catch (Exception e)
-        {
-            _state = State.Broken;
-            Volatile.Write(ref _failure, _canRekey || e is KtlsRekeyException ? e : TlsErrors.Rekey(e));
-        }
-
-        Release();
     }
 
     /// <summary>An update that became due between the last look and the release would wait for the next send: look again.</summary>

@@ -26,6 +26,7 @@ internal sealed partial class TlsSession : IDisposable
         X509Certificate2? shownCertificate,
         X509Certificate2? remoteCertificate,
         in ConnectionInfo info,
+        KtlsOptions options,
         Platform platform)
     {
         _socket = socket;
@@ -54,7 +55,15 @@ internal sealed partial class TlsSession : IDisposable
             info.KtlsReceive != 0,
             PeerClosed: !complete && SocketEligibility.HasPeerClosed(socket));
         _offload = OffloadPlan.Decide(facts);
-        Sender = new TlsSender(connection, socket, facts.SendSwitched, platform.CanRekey);
+        bool canUpdate = Protocol == SslProtocols.Tls13;
+        Sender = new TlsSender(
+            connection,
+            socket,
+            facts.SendSwitched,
+            new KeyUpdates(
+                Sending: canUpdate && (platform.CanRekey || !facts.SendSwitched),
+                Receiving: canUpdate && (platform.CanRekey || !facts.ReceiveSwitched)),
+            options.RecordLimit ?? RecordBudget.DefaultLimit(Protocol, CipherSuite));
         Receiver = new TlsReceiver(
             connection,
             Sender,

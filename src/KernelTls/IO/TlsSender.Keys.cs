@@ -1,0 +1,143 @@
+using KernelTls.Interop;
+
+namespace KernelTls.IO;
+
+/// <summary>Which TLS 1.3 keys of a connection can be changed where they are now.</summary>
+/// <param name="Sending">This end's, by a KeyUpdate.</param>
+/// <param name="Receiving">The peer's, when its KeyUpdate comes.</param>
+internal readonly record struct KeyUpdates(bool Sending, bool Receiving);
+
+// Changing the sending key (RFC 8446, section 4.6.3): asked for by the application, by the peer, or by the record count.
+internal sealed partial class TlsSender
+{
+    /// <summary>Sends a KeyUpdate, after the write in progress; every later byte is under the new key.</summary>
+    /// <param name="requestPeer">Asks the peer to change its key, too.</param>
+    /// <param name="cancellationToken">Ends the wait for its turn, which leaves the connection as it was, or for room, which does not.</param>
+    public async ValueTask UpdateKeysAsync(bool requestPeer, CancellationToken cancellationToken)
+    {
+        try
+        {
+            await _gate.WaitAsync(cancellationToken).ConfigureAwait(false);
+            bool sent = true;
+            try
+            {
+                ThrowIfNotOpen();
+                if (!_keyUpdates.Sending || (requestPeer && !_keyUpdates.Receiving))
+                {
+                    throw TlsErrors.CannotUpdate();
+                }
+
+                sent = false;
+                await UpdateKeyAsync(requestPeer, cancellationToken).ConfigureAwait(false);
+                sent = true;
+            }
+            finally
+            {
+                Leave(sent);
+            }
+        }
+        catch (Exception e) when (Translate(e) is var translated && translated != e)
+        {
+            throw translated;
+        }
+    }
+
+    /// <summary>The peer asked for a KeyUpdate in return: sent now, or after the send in progress.</summary>
+    public void AnswerKeyUpdate()
+    {
+        _keyUpdateDue = true;
+        if (_gate.Wait(0))
+        {
+            Leave(sent: true);
+        }
+    }
+
+    /// <summary>
+    /// How many of so many bytes may be sent next, charged to the key. Inside the gate. With a spent key that is known after
+    /// a KeyUpdate; where there can be none, the sending half is closed.
+    /// </summary>
+    private ValueTask<long> AllowAsync(long bytes)
+    {
+        long allowed = _budget.Allow(bytes);
+        if (allowed == 0)
+        {
+            return AllowLaterAsync(bytes);
+        }
+
+        _budget.Take(allowed);
+        return ValueTask.FromResult(allowed);
+    }
+
+    /// <summary>As <see cref="AllowAsync"/>, blocking.</summary>
+    private long Allow(long bytes)
+    {
+        ValueTask<long> allowed = AllowAsync(bytes);
+        return allowed.IsCompletedSuccessfully ? allowed.Result : allowed.AsTask().GetAwaiter().GetResult();
+    }
+
+    private async ValueTask<long> AllowLaterAsync(long bytes)
+    {
+        if (!_keyUpdates.Sending)
+        {
+            await UntilWrittenAsync(static c => c.Shutdown(), _disposed.Token).ConfigureAwait(false);
+            _state = State.Spent;
+            throw TlsErrors.RecordLimit();
+        }
+
+        await UpdateKeyAsync(requestPeer: false, _disposed.Token).ConfigureAwait(false);
+        long allowed = _budget.Allow(bytes);
+        _budget.Take(allowed);
+        return allowed;
+    }
+
+    private async Task UpdateKeyAsync(bool requestPeer, CancellationToken cancellationToken)
+    {
+        await UntilWrittenAsync(c => Update(c, requestPeer), cancellationToken).ConfigureAwait(false);
+        _budget.Renew();
+
+        static NativeResult Update(TlsConnection connection, bool requestPeer)
+        {
+            if (!connection.TryUpdateKey(requestPeer, out NativeResult result))
+            {
+                throw TlsErrors.Rekey(null);
+            }
+
+            return result.Status != NativeStatus.WantRead
+                ? result
+                : throw new IOException("The peer is in the midst of a handshake message, and no key can change before the rest of it is read.");
+        }
+    }
+
+    /// <summary>Answers the peer, inside the gate, and opens it. Never fails: what goes wrong is the connection's failure.</summary>
+    private async Task AnswerAsync()
+    {
+        bool postponed = false;
+        try
+        {
+            await UntilWrittenAsync(
+                c =>
+                {
+                    if (!c.TryUpdateKey(requestPeer: false, out NativeResult result))
+                    {
+                        throw TlsErrors.Rekey(null);
+                    }
+
+                    // Half of a handshake message of the peer's is in: the read that takes the rest asks for this again.
+                    postponed = result.Status == NativeStatus.WantRead;
+                    return postponed ? default : result;
+                },
+                _disposed.Token).ConfigureAwait(false);
+            if (!postponed)
+            {
+                _budget.Renew();
+            }
+        }
+        catch (Exception e)
+        {
+            _state = State.Broken;
+            Volatile.Write(ref _failure, _keyUpdates.Sending || e is KtlsRekeyException ? e : TlsErrors.Rekey(e));
+        }
+
+        Release();
+    }
+}
