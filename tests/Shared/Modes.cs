@@ -56,10 +56,18 @@ public static class Modes
         bool leaveInnerStreamOpen = false,
         RemoteCertificateValidationCallback? validation = null,
         LocalCertificateSelectionCallback? selection = null,
-        EncryptionPolicy policy = EncryptionPolicy.RequireEncryption) =>
-        mode == TlsMode.Stock
-            ? new SslStream(inner, leaveInnerStreamOpen, validation, selection, policy)
-            : new KtlsStream(inner, leaveInnerStreamOpen, validation, selection, policy, OptionsOf(mode));
+        EncryptionPolicy policy = EncryptionPolicy.RequireEncryption,
+        Action<KtlsOptions>? tune = null)
+    {
+        if (mode == TlsMode.Stock)
+        {
+            return new SslStream(inner, leaveInnerStreamOpen, validation, selection, policy);
+        }
+
+        KtlsOptions options = OptionsOf(mode);
+        tune?.Invoke(options);
+        return new KtlsStream(inner, leaveInnerStreamOpen, validation, selection, policy, options);
+    }
 
     internal static KtlsOptions OptionsOf(TlsMode mode) => mode switch
     {

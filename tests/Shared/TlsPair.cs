@@ -33,8 +33,9 @@ internal sealed class TlsPair : IAsyncDisposable
         SslProtocols version,
         Action<SslClientAuthenticationOptions>? client = null,
         Action<SslServerAuthenticationOptions>? server = null,
-        bool leaveInnerStreamOpen = false) =>
-        ConnectAsync(mode, mode, version, client, server, leaveInnerStreamOpen);
+        bool leaveInnerStreamOpen = false,
+        Action<KtlsOptions>? tune = null) =>
+        ConnectAsync(mode, mode, version, client, server, leaveInnerStreamOpen, tune);
 
     public static async Task<TlsPair> ConnectAsync(
         TlsMode clientMode,
@@ -42,9 +43,11 @@ internal sealed class TlsPair : IAsyncDisposable
         SslProtocols version,
         Action<SslClientAuthenticationOptions>? client = null,
         Action<SslServerAuthenticationOptions>? server = null,
-        bool leaveInnerStreamOpen = false)
+        bool leaveInnerStreamOpen = false,
+        Action<KtlsOptions>? tune = null,
+        SocketPair? sockets = null)
     {
-        TlsPair pair = await CreateAsync(clientMode, serverMode, leaveInnerStreamOpen);
+        TlsPair pair = Create(sockets ?? await SocketPair.ConnectAsync(), clientMode, serverMode, leaveInnerStreamOpen, tune);
         SslClientAuthenticationOptions clientOptions = Handshakes.ClientOptions(version);
         SslServerAuthenticationOptions serverOptions = Handshakes.ServerOptions(version);
         client?.Invoke(clientOptions);
@@ -57,14 +60,15 @@ internal sealed class TlsPair : IAsyncDisposable
     }
 
     /// <summary>Connected, not yet authenticated.</summary>
-    public static async Task<TlsPair> CreateAsync(TlsMode clientMode, TlsMode serverMode, bool leaveInnerStreamOpen = false)
-    {
-        SocketPair sockets = await SocketPair.ConnectAsync();
-        return new TlsPair(
+    public static async Task<TlsPair> CreateAsync(TlsMode clientMode, TlsMode serverMode, bool leaveInnerStreamOpen = false) =>
+        Create(await SocketPair.ConnectAsync(), clientMode, serverMode, leaveInnerStreamOpen, null);
+
+    private static TlsPair Create(
+        SocketPair sockets, TlsMode clientMode, TlsMode serverMode, bool leaveInnerStreamOpen, Action<KtlsOptions>? tune) =>
+        new(
             sockets,
-            Modes.Create(clientMode, new NetworkStream(sockets.Client, ownsSocket: true), leaveInnerStreamOpen),
-            Modes.Create(serverMode, new NetworkStream(sockets.Server, ownsSocket: true), leaveInnerStreamOpen));
-    }
+            Modes.Create(clientMode, new NetworkStream(sockets.Client, ownsSocket: true), leaveInnerStreamOpen, tune: tune),
+            Modes.Create(serverMode, new NetworkStream(sockets.Server, ownsSocket: true), leaveInnerStreamOpen, tune: tune));
 
     /// <summary>Shrinks the sockets' buffers, so that a write of <see cref="MoreThanFits"/> bytes has to wait for the reader.</summary>
     public void ShrinkBuffers()

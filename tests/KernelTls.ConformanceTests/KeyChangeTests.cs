@@ -1,0 +1,238 @@
+using System.Security.Authentication;
+using KernelTls.Tests;
+
+namespace KernelTls.ConformanceTests;
+
+/// <summary>Keys that this end changes: asked for (UpdateKeysAsync), or because one is good for so many records.</summary>
+public class KeyChangeTests
+{
+    public static TheoryData<TlsMode> OnOpenSsl => [.. Modes.OnOpenSsl];
+
+    public static TheoryData<TlsMode> Changing => [.. Modes.OnOpenSsl.Where(CanChange)];
+
+    public static TheoryData<TlsMode, bool> Requests =>
+    [
+        .. Modes.OnOpenSsl.Select(m => new TheoryDataRow<TlsMode, bool>(m, false)),
+        .. Modes.OnOpenSsl.Select(m => new TheoryDataRow<TlsMode, bool>(m, true)),
+    ];
+
+    public static TheoryData<TlsMode, SslProtocols> Versions => Modes.AllOnOpenSsl;
+
+    public static TheoryData<TlsMode, SslProtocols> Managed => [.. Modes.AllManaged.Where(r => r.Data.Item1 != TlsMode.Stock)];
+
+    [Theory]
+    [Trait("Pitfall", "2")]
+    [MemberData(nameof(Requests))]
+    public async Task Keys_change_in_the_midst_of_data_both_ways(TlsMode mode, bool requestPeer)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, SslProtocols.Tls13);
+        KtlsStream client = (KtlsStream)pair.Client;
+        if (!CanChange(mode))
+        {
+            await AssertRefusedAsync(client, requestPeer);
+            await ExchangeAsync(pair);
+            return;
+        }
+
+        TlsStatistics before = Statistics(mode);
+        const int Updates = 10;
+        const int Size = 2_000_000;
+        Task[] data =
+        [
+            Pattern.SendAsync(pair.Client, Size, chunk: 30_000), Pattern.ReceiveAsync(pair.Server, Size),
+            Pattern.SendAsync(pair.Server, Size, chunk: 1_000), Pattern.ReceiveAsync(pair.Client, Size),
+        ];
+        for (int i = 0; i < Updates; i++)
+        {
+            await client.UpdateKeysAsync(requestPeer).InTime($"key update {i}");
+        }
+
+        await Task.WhenAll(data).InTime("data both ways");
+        await ExchangeAsync(pair);
+        if (mode == TlsMode.Kernel)
+        {
+            // The peer may answer several requests at once (RFC 8446, section 4.6.3).
+            TlsStatistics after = Statistics(mode);
+            Assert.InRange(after.SendRekeyOk - before.SendRekeyOk, requestPeer ? Updates + 1 : Updates, requestPeer ? 2 * Updates : Updates);
+            Assert.Equal(after.SendRekeyOk - before.SendRekeyOk, after.ReceiveRekeyOk - before.ReceiveRekeyOk);
+        }
+    }
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task TLS_1_2_has_no_key_updates_and_goes_on(TlsMode mode)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, SslProtocols.Tls12);
+
+        await AssertRefusedAsync((KtlsStream)pair.Client, requestPeer: false);
+
+        await ExchangeAsync(pair);
+    }
+
+    [Theory]
+    [MemberData(nameof(Managed))]
+    public async Task SslStream_has_no_key_updates_and_goes_on(TlsMode mode, SslProtocols version)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
+
+        await Assert.ThrowsAsync<NotSupportedException>(() => ((KtlsStream)pair.Client).UpdateKeysAsync(true).InTime());
+
+        await ExchangeAsync(pair);
+    }
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task Keys_change_only_on_an_open_connection(TlsMode mode)
+    {
+        await using TlsPair pair = await TlsPair.CreateAsync(mode, mode);
+        KtlsStream client = (KtlsStream)pair.Client;
+        await Assert.ThrowsAsync<InvalidOperationException>(() => client.UpdateKeysAsync(false).InTime());
+        await Task.WhenAll(
+            client.ShakeClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)),
+            pair.Server.ShakeServerAsync(Handshakes.ServerOptions(SslProtocols.Tls13))).InTime();
+
+        await client.ShutdownAsync().InTime();
+        await Assert.ThrowsAsync<InvalidOperationException>(() => client.UpdateKeysAsync(false).InTime());
+        await client.DisposeAsync();
+        await Assert.ThrowsAsync<ObjectDisposedException>(async () => await client.UpdateKeysAsync(false));
+    }
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task A_change_waits_for_the_write_in_progress_and_can_be_cancelled_until_then(TlsMode mode)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, SslProtocols.Tls13);
+        KtlsStream client = (KtlsStream)pair.Client;
+        pair.ShrinkBuffers();
+        Task writing = client.WriteAsync(Pattern.Take(TlsPair.MoreThanFits)).AsTask();
+        using CancellationTokenSource source = new();
+        Task cancelled = client.UpdateKeysAsync(false, source.Token).AsTask();
+        Task waiting = client.UpdateKeysAsync(false).AsTask();
+        await waiting.StaysPending();
+
+        await source.CancelAsync();
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => cancelled.InTime());
+        await Pattern.ReceiveAsync(pair.Server, TlsPair.MoreThanFits).InTime();
+
+        await writing.InTime();
+        if (CanChange(mode))
+        {
+            await waiting.InTime();
+        }
+        else
+        {
+            await Assert.ThrowsAsync<KtlsRekeyException>(() => waiting.InTime());
+        }
+
+        await ExchangeAsync(pair);
+    }
+
+    [Theory]
+    [Trait("Pitfall", "22")]
+    [MemberData(nameof(Versions))]
+    public async Task So_many_records_and_the_key_changes_or_the_sending_half_ends(TlsMode mode, SslProtocols version)
+    {
+        const int Limit = 5;
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version, tune: o => o.RecordLimit = Limit);
+        TlsStatistics before = Statistics(mode);
+        if (version == SslProtocols.Tls13 && CanChange(mode))
+        {
+            await WriteAsync(pair, count: 18);
+
+            // After 5, 10 and 15.
+            AssertChanges(mode, before, 3);
+            return;
+        }
+
+        await WriteAsync(pair, count: Limit);
+        for (int again = 0; again < 2; again++)
+        {
+            KtlsRekeyException e = await Assert.ThrowsAsync<KtlsRekeyException>(() => pair.Client.WriteAsync(new byte[1]).InTime());
+            Assert.Equal(KtlsRekeyFailure.RecordLimit, e.Failure);
+        }
+
+        Assert.Equal(KtlsRekeyFailure.RecordLimit, Assert.Throws<KtlsRekeyException>(() => pair.Client.WriteByte(1)).Failure);
+
+        // A clean end for the peer, and the other half goes on.
+        Assert.Equal(0, await pair.Server.ReadAsync(new byte[1]).InTime());
+        await pair.Server.WriteAsync(Pattern.At(0, 100)).InTime();
+        await Pattern.ReceiveAsync(pair.Client, 100).InTime();
+    }
+
+    [Theory]
+    [MemberData(nameof(Changing))]
+    public async Task A_write_larger_than_the_limit_is_spread_over_keys(TlsMode mode)
+    {
+        const int Limit = 10;
+        const int Record = 16_384;
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, SslProtocols.Tls13, tune: o => o.RecordLimit = Limit);
+        KtlsStream client = (KtlsStream)pair.Client;
+        TlsStatistics before = Statistics(mode);
+        byte[] data = Pattern.Take(64 * Record);
+
+        // 64 records: the keys after the first are good for 54 more.
+        Task receiving = Pattern.ReceiveAsync(pair.Server, data.Length);
+        await client.WriteAsync(data).InTime();
+        await receiving.InTime();
+        AssertChanges(mode, before, 6);
+
+        before = Statistics(mode);
+        receiving = Pattern.ReceiveAsync(pair.Server, data.Length);
+        await Limits.Blocking(() => client.Write(data)).InTime();
+        await receiving.InTime();
+
+        // 6 records are left of the last key.
+        AssertChanges(mode, before, 6);
+    }
+
+    [Fact]
+    public void A_limit_below_one_is_refused()
+    {
+        KtlsOptions options = new();
+        Assert.Null(options.RecordLimit);
+        Assert.Throws<ArgumentOutOfRangeException>(() => options.RecordLimit = 0);
+        options.RecordLimit = 1;
+        Assert.Equal(1, options.RecordLimit);
+        options.RecordLimit = null;
+    }
+
+    private static bool CanChange(TlsMode mode) => mode == TlsMode.DirectOpenSsl || KtlsPlatform.CanRekey;
+
+    private static TlsStatistics Statistics(TlsMode mode) => mode == TlsMode.Kernel ? TlsStatistics.Read() : default;
+
+    /// <summary>The kernel counts each change once per end; without it, that data arrived is what can be seen.</summary>
+    private static void AssertChanges(TlsMode mode, TlsStatistics before, int expected)
+    {
+        if (mode == TlsMode.Kernel)
+        {
+            TlsStatistics after = TlsStatistics.Read();
+            Assert.Equal(expected, after.SendRekeyOk - before.SendRekeyOk);
+            Assert.Equal(expected, after.ReceiveRekeyOk - before.ReceiveRekeyOk);
+        }
+    }
+
+    private static async Task AssertRefusedAsync(KtlsStream stream, bool requestPeer)
+    {
+        KtlsRekeyException e = await Assert.ThrowsAsync<KtlsRekeyException>(() => stream.UpdateKeysAsync(requestPeer).InTime());
+        Assert.Equal(KtlsRekeyFailure.NotSupported, e.Failure);
+    }
+
+    private static async Task WriteAsync(TlsPair pair, int count)
+    {
+        const int Size = 1_000;
+        for (int i = 0; i < count; i++)
+        {
+            await pair.Client.WriteAsync(Pattern.At(i * Size, Size)).InTime();
+        }
+
+        await Pattern.ReceiveAsync(pair.Server, count * Size).InTime();
+    }
+
+    private static async Task ExchangeAsync(TlsPair pair)
+    {
+        await pair.Client.WriteAsync(Pattern.At(0, 100)).InTime();
+        await Pattern.ReceiveAsync(pair.Server, 100).InTime();
+        await pair.Server.WriteAsync(Pattern.At(0, 100)).InTime();
+        await Pattern.ReceiveAsync(pair.Client, 100).InTime();
+    }
+}

@@ -1,0 +1,100 @@
+using System.Buffers.Binary;
+using System.Net.Sockets;
+
+namespace KernelTls.Tests;
+
+/// <summary>A connection through a relay that notes the length of each TLS record from the client to the server.</summary>
+internal sealed class RecordTap : IDisposable
+{
+    private const int HeaderSize = 5;
+    private readonly SocketPair _near;
+    private readonly SocketPair _far;
+    private readonly List<int> _records = [];
+    private readonly byte[] _header = new byte[HeaderSize];
+    private int _headerSize;
+    private int _bodyLeft;
+
+    private RecordTap(SocketPair near, SocketPair far)
+    {
+        (_near, _far) = (near, far);
+        Ends = new SocketPair(near.Client, far.Server);
+    }
+
+    /// <summary>The client's and the server's socket.</summary>
+    public SocketPair Ends { get; }
+
+    /// <summary>Lengths of the records begun so far (RFC 8446, section 5.1: without the header).</summary>
+    public int[] Records
+    {
+        get
+        {
+            lock (_records)
+            {
+                return [.. _records];
+            }
+        }
+    }
+
+    public static async Task<RecordTap> ConnectAsync()
+    {
+        RecordTap tap = new(await SocketPair.ConnectAsync(), await SocketPair.ConnectAsync());
+        _ = PassAsync(tap._near.Server, tap._far.Client, tap.Note);
+        _ = PassAsync(tap._far.Client, tap._near.Server, static _ => { });
+        return tap;
+    }
+
+    public void Dispose()
+    {
+        _near.Dispose();
+        _far.Dispose();
+    }
+
+    private void Note(ReadOnlySpan<byte> bytes)
+    {
+        while (!bytes.IsEmpty)
+        {
+            if (_bodyLeft > 0)
+            {
+                int body = Math.Min(_bodyLeft, bytes.Length);
+                _bodyLeft -= body;
+                bytes = bytes[body..];
+                continue;
+            }
+
+            _header[_headerSize++] = bytes[0];
+            bytes = bytes[1..];
+            if (_headerSize == HeaderSize)
+            {
+                _headerSize = 0;
+                _bodyLeft = BinaryPrimitives.ReadUInt16BigEndian(_header.AsSpan(3));
+                lock (_records)
+                {
+                    _records.Add(_bodyLeft);
+                }
+            }
+        }
+    }
+
+    /// <summary>Ends with either socket.</summary>
+    private static async Task PassAsync(Socket from, Socket to, Action<ReadOnlySpan<byte>> note)
+    {
+        byte[] buffer = new byte[64 * 1024];
+        try
+        {
+            for (int read; (read = await from.ReceiveAsync(buffer)) > 0;)
+            {
+                note(buffer.AsSpan(0, read));
+                for (int sent = 0; sent < read;)
+                {
+                    sent += await to.SendAsync(buffer.AsMemory(sent, read - sent));
+                }
+            }
+
+            to.Shutdown(SocketShutdown.Send);
+        }
+        catch (Exception e) when (e is SocketException or ObjectDisposedException)
+        {
+            to.Dispose();
+        }
+    }
+}
