@@ -5,7 +5,7 @@ using KernelTls.Interop;
 
 namespace KernelTls.IO;
 
-// Writes of many segments: one sendmsg, so that small segments share full records.
+// What the kernel takes at once: one sendmsg, so that small segments share full records.
 internal sealed partial class TlsSender
 {
     /// <summary>As many segments as one call takes.</summary>
@@ -191,13 +191,29 @@ internal sealed partial class TlsSender
             }
         }
 
-        return errno switch
-        {
-            0 => sent,
-            Errno.Again => 0,
-            _ => throw TlsErrors.Socket("Unable to write data to the transport connection", TlsErrors.ToSocketError(errno)),
-        };
+        return SentOf(errno, sent);
     }
+
+    /// <summary>Sends what there is room for, without waiting; returns how much that was.</summary>
+    private unsafe int SendReady(ReadOnlySpan<byte> data)
+    {
+        long sent;
+        int errno;
+        fixed (byte* bytes = data)
+        {
+            Blob segment = new() { Data = bytes, Length = data.Length };
+            errno = KtlsNative.KtlsNative_SocketSend(_connection.Socket, &segment, 1, &sent);
+        }
+
+        return (int)SentOf(errno, sent);
+    }
+
+    private static long SentOf(int errno, long sent) => errno switch
+    {
+        0 => sent,
+        Errno.Again => 0,
+        _ => throw TlsErrors.Socket("Unable to write data to the transport connection", TlsErrors.ToSocketError(errno)),
+    };
 
     [InlineArray(MaxSegments)]
     private struct PinnedSegments

@@ -72,23 +72,23 @@ internal sealed partial class TlsSender : IDisposable
             return SendSlowlyAsync(data, cancellationToken);
         }
 
-        ValueTask<int> send;
+        int sent;
         try
         {
-            send = _socket.SendAsync(data, SocketFlags.None, cancellationToken);
+            sent = SendReady(data.Span);
         }
-        catch (ObjectDisposedException e)
+        catch (Exception e)
         {
-            send = ValueTask.FromException<int>(e);
+            Leave(sent: false);
+            ExitWrite();
+            return ValueTask.FromException(Translate(e));
         }
 
-        if (!send.IsCompletedSuccessfully)
+        if (sent < data.Length)
         {
-            _budget.Take(data.Length);
-            return FinishAsync(send);
+            return FinishAsync(data[sent..], cancellationToken);
         }
 
-        _ = send.GetAwaiter().GetResult();
         Leave(sent: true);
         ExitWrite();
         return default;
@@ -167,14 +167,16 @@ internal sealed partial class TlsSender : IDisposable
 
     private void ExitWrite() => Volatile.Write(ref _writing, 0);
 
-    /// <summary>The rest of a kernel send that has to wait, inside the gate.</summary>
+    /// <summary>What of a kernel send found no room, inside the gate.</summary>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
-    private async ValueTask FinishAsync(ValueTask<int> send)
+    private async ValueTask FinishAsync(ReadOnlyMemory<byte> rest, CancellationToken cancellationToken)
     {
         bool sent = false;
         try
         {
-            await send.ConfigureAwait(false);
+            // Cut where there was no room: perhaps into more records than were counted.
+            _budget.Take(rest.Length);
+            await _socket.SendAsync(rest, SocketFlags.None, cancellationToken).ConfigureAwait(false);
             sent = true;
         }
         catch (Exception e) when (Translate(e) is var translated && translated != e)
