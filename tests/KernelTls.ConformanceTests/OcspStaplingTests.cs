@@ -14,7 +14,8 @@ namespace KernelTls.ConformanceTests;
 /// </summary>
 public class OcspStaplingTests
 {
-    private const string NoResponse = "OCSP response: no response sent";
+    /// <summary>In the words of s_client, which OpenSSL 3.6 has changed.</summary>
+    private const string NoResponse = @"OCSP responses?: no \S*\s?response\S* sent";
 
     public static TheoryData<TlsMode, SslProtocols> All => Modes.All;
 
@@ -61,7 +62,7 @@ public class OcspStaplingTests
 
         string said = await ServeAsync(mode, version, asks: true, s => s.ShakeServerAsync(Options(version, way, responder.Certificate)));
 
-        Assert.Contains(NoResponse, said, StringComparison.Ordinal);
+        Assert.Matches(NoResponse, said);
         Assert.NotNull(RuntimeInternals.OcspResponseOf(other));
     }
 
@@ -75,7 +76,7 @@ public class OcspStaplingTests
 
         string said = await ServeAsync(mode, version, asks: true, s => s.ShakeServerAsync(Options(version, way, certificate)));
 
-        Assert.Contains(NoResponse, said, StringComparison.Ordinal);
+        Assert.Matches(NoResponse, said);
         Assert.False(silent.Pending(), "The responder was asked.");
     }
 
@@ -90,7 +91,7 @@ public class OcspStaplingTests
 
         string said = await ServeAsync(mode, version, asks: true, s => s.ShakeServerAsync(options));
 
-        Assert.Contains(NoResponse, said, StringComparison.Ordinal);
+        Assert.Matches(NoResponse, said);
     }
 
     private static SslServerAuthenticationOptions Options(SslProtocols version, SslStreamCertificateContext? context)

@@ -12,9 +12,15 @@ internal readonly record struct TlsStatistics(
     long ReceiveRekeyOk,
     long SendRekeyOk)
 {
-    public static TlsStatistics Read()
+    /// <summary>The counters of the network namespace that the process is in.</summary>
+    public static TlsStatistics Read() => Read("/proc/net/tls_stat");
+
+    /// <summary>The counters of the network namespace that the calling thread is in.</summary>
+    public static TlsStatistics ReadOfThread() => Read("/proc/thread-self/net/tls_stat");
+
+    private static TlsStatistics Read(string path)
     {
-        Dictionary<string, long> values = File.ReadLines("/proc/net/tls_stat")
+        Dictionary<string, long> values = File.ReadLines(path)
             .Select(l => l.Split((char[]?)null, StringSplitOptions.RemoveEmptyEntries))
             .Where(c => c.Length == 2)
             .ToDictionary(c => c[0], c => long.Parse(c[1], CultureInfo.InvariantCulture));
