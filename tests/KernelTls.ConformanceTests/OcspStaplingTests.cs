@@ -15,7 +15,7 @@ namespace KernelTls.ConformanceTests;
 public class OcspStaplingTests
 {
     /// <summary>In the words of s_client, which OpenSSL 3.6 has changed.</summary>
-    private const string NoResponse = @"OCSP responses?: no \S*\s?response\S* sent";
+    private const string NoResponse = "OCSP responses?: no (response sent|responses sent|OCSP response received)\n";
 
     public static TheoryData<TlsMode, SslProtocols> All => Modes.All;
 
