@@ -10,7 +10,9 @@ internal readonly record struct TlsStatistics(
     long CurrentReceiveSoftware,
     long DecryptError,
     long ReceiveRekeyOk,
-    long SendRekeyOk)
+    long SendRekeyOk,
+    long DecryptRetry,
+    long NoPaddingViolation)
 {
     public static TlsStatistics Read()
     {
@@ -25,7 +27,9 @@ internal readonly record struct TlsStatistics(
             values.GetValueOrDefault("TlsCurrRxSw"),
             values.GetValueOrDefault("TlsDecryptError"),
             values.GetValueOrDefault("TlsRxRekeyOk"),
-            values.GetValueOrDefault("TlsTxRekeyOk"));
+            values.GetValueOrDefault("TlsTxRekeyOk"),
+            values.GetValueOrDefault("TlsDecryptRetry"),
+            values.GetValueOrDefault("TlsRxNoPadViolation"));
     }
 
     /// <summary>A closed socket leaves the kernel when its last segment is acknowledged: counters follow a little later.</summary>
