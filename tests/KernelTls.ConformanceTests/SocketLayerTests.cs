@@ -123,9 +123,10 @@ public class SocketLayerTests
         await pair.ExchangeAsync();
     }
 
+    /// <summary>The server looks at its socket before the client says a word.</summary>
     private static Task ShakeAsync(TlsPair pair, SslProtocols version) => Task.WhenAll(
-        pair.Client.ShakeClientAsync(Handshakes.ClientOptions(version)),
-        pair.Server.ShakeServerAsync(Handshakes.ServerOptions(version))).InTime("a handshake");
+        pair.Server.ShakeServerAsync(Handshakes.ServerOptions(version)),
+        pair.Client.ShakeClientAsync(Handshakes.ClientOptions(version))).InTime("a handshake");
 
     private static void AssertManaged(KtlsFallbackReason reason, params Stream[] streams) => Assert.All(
         streams,

@@ -13,7 +13,7 @@ public class TransportOptionTests
     private const int SolSocket = 1;
     private const int BusyPoll = 46;
     private const int PreferBusyPoll = 69;
-    private const int NotPermitted = 1;
+    private const string NotPermitted = nameof(SocketError.AccessDenied);
 
     public static TheoryData<TlsMode> OnOpenSsl => [.. Modes.OnOpenSsl];
 

@@ -14,6 +14,7 @@ public class ExpectNoPaddingTests : KernelTest
     private const int SolTls = 282;
     private const int ExpectNoPad = 4;
     private const int Size = 400_000;
+    private static readonly string[] s_padding = ["-record_padding", "512"];
 
     [Theory]
     [InlineData(true, true)]
@@ -25,7 +26,7 @@ public class ExpectNoPaddingTests : KernelTest
         using ForeignPeer listener = new();
         using TemporaryDirectory directory = new();
         using ExternalProgram client = OpenSslProgram.Connect(
-            listener, directory, SslProtocols.Tls13, padding ? ["-quiet", "-record_padding", "512"] : ["-quiet"]);
+            listener, directory, SslProtocols.Tls13, ["-max_send_frag", "1000", .. padding ? s_padding : []]);
         (KtlsStream server, Socket socket) = await listener.AcceptAsync(
             new KtlsOptions { Mode = KtlsMode.Preferred, ExpectNoPadding = expectNone });
         await using KtlsStream closing = server;

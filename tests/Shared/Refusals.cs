@@ -8,7 +8,7 @@ internal sealed class Refusals : EventListener
     private static readonly AsyncLocal<List<string>?> s_current = new();
     private static readonly Refusals s_listener = new();
 
-    /// <summary>Collects, as "option errno", what is refused in the calling method and in what it calls.</summary>
+    /// <summary>Collects, as "option error", what is refused in the calling method and in what it calls.</summary>
     public static List<string> Collect()
     {
         GC.KeepAlive(s_listener);

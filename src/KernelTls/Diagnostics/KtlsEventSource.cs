@@ -48,9 +48,9 @@ internal sealed class KtlsEventSource : EventSource
         }
     }
 
-    /// <summary>The socket did not take an option of <see cref="KtlsOptions"/>, with this errno; the connection goes on without it.</summary>
+    /// <summary>The socket did not take an option of <see cref="KtlsOptions"/>; the connection goes on without it.</summary>
     [Event(4, Level = EventLevel.Warning)]
-    public void SocketOptionRefused(bool isServer, string option, int error)
+    public void SocketOptionRefused(bool isServer, string option, string error)
     {
         if (IsEnabled(EventLevel.Warning, EventKeywords.None))
         {

@@ -43,7 +43,7 @@ internal readonly record struct TransportOptions(bool IsServer, TimeSpan? BusyPo
         }
         catch (SocketException e)
         {
-            KtlsEventSource.Log.SocketOptionRefused(IsServer, text, e.NativeErrorCode);
+            KtlsEventSource.Log.SocketOptionRefused(IsServer, text, e.SocketErrorCode.ToString());
         }
     }
 }
