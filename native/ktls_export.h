@@ -137,11 +137,12 @@ typedef struct KtlsContextOptions
 _Static_assert(sizeof(KtlsContextOptions) == 96, "mirrored by the managed side");
 
 /* Creates an SSL_CTX. EINVAL also for a client without KTLS_FLAG_VERIFY_PEER, for an unknown flag, for a flag or member
- * of the other role, and for both of KTLS_FLAG_SEND_ONLY and KTLS_FLAG_RECEIVE_ONLY. A server may have no certificate: one that pauses gets it with the context it is switched
- * to. ENOSYS: KTLS_FLAG_PAUSE_AT_CLIENT_HELLO without KTLS_CAP_CLIENT_HELLO_CB, KTLS_FLAG_POST_HANDSHAKE_AUTH without
- * KTLS_CAP_POST_HANDSHAKE_AUTH. On 0 with status OK, *context is to be given to KtlsNative_ContextFree once; otherwise
- * it is NULL. status TLS_ERROR: OpenSSL refused an option (openSslError says which: bad cipher string, key mismatch...;
- * it is 0 where signatureAlgorithms are at fault). */
+ * of the other role, and for both of KTLS_FLAG_SEND_ONLY and KTLS_FLAG_RECEIVE_ONLY. A server may have no certificate:
+ * one that pauses gets it with the context it is switched to. ENOSYS: KTLS_FLAG_PAUSE_AT_CLIENT_HELLO without
+ * KTLS_CAP_CLIENT_HELLO_CB, KTLS_FLAG_POST_HANDSHAKE_AUTH without KTLS_CAP_POST_HANDSHAKE_AUTH. On 0 with status OK,
+ * *context is to be given to KtlsNative_ContextFree once; otherwise it is NULL. status TLS_ERROR: OpenSSL refused an
+ * option (openSslError says which: bad cipher string, key mismatch...; it is 0 where signatureAlgorithms are at fault).
+ */
 KTLS_EXPORT int32_t
 KtlsNative_ContextCreate(const KtlsContextOptions* options, KtlsContext** context, KtlsResult* result);
 
@@ -298,7 +299,7 @@ typedef struct KtlsConnectionInfo
     uint8_t alpn[256];
     uint8_t serverName[256];      /* server: SNI received, NUL-terminated, empty for none */
     int32_t certificateRequested; /* client: 1 where the server asked for a certificate */
-    int32_t shortRecords; /* 1: max_fragment_length was negotiated (RFC 6066, 4) */
+    int32_t shortRecords;         /* 1: max_fragment_length was negotiated (RFC 6066, 4) */
     int32_t sockmap; /* server: 1 where the kernel was not asked for, because the socket is in a BPF sockmap */
 } KtlsConnectionInfo;
 

@@ -3,10 +3,10 @@
  * OpenSSL has one option for both directions, and looks at it whenever it changes a key. So the option is set to what
  * is wanted of the next key, at the last message before it:
  *
- *   TLS 1.2  read key                first of all, or after the own Finished (whoever sends it first)
- *            write key               after the own ChangeCipherSpec
- *   TLS 1.3  read key                after the peer's Finished; after the peer's KeyUpdate
- *            write key               after the own Finished; after the own KeyUpdate
+ *             read key                                    write key
+ *   TLS 1.2   behind the peer's ChangeCipherSpec: comes   behind the own ChangeCipherSpec
+ *             first, or behind the own Finished
+ *   TLS 1.3   behind the peer's Finished, KeyUpdate       behind the own Finished, KeyUpdate
  *
  * TLS 1.3 has further keys before these, of the handshake itself, which OpenSSL never gives to the kernel. Its
  * ChangeCipherSpec (RFC 8446, D.4) changes none, and is always followed by one of the messages above.

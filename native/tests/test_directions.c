@@ -67,8 +67,8 @@ static void One_direction(int32_t version, int32_t flag, bool limitsServer)
     KtlsConnection* other = limitsServer ? link.client : link.server;
     int socket = limitsServer ? link.pair.server : link.pair.client;
     int otherSocket = limitsServer ? link.pair.client : link.pair.server;
-    bool receives = flag == KTLS_FLAG_RECEIVE_ONLY &&
-                    (version == TLS1_2_VERSION || g_fixture.library.openSslVersion >= 0x30200000);
+    bool receives =
+        flag == KTLS_FLAG_RECEIVE_ONLY && (version == TLS1_2_VERSION || g_fixture.library.openSslVersion >= 0x30200000);
     bool sends = flag == KTLS_FLAG_SEND_ONLY;
     KtlsConnectionInfo info;
     CHECK_EQ(KtlsNative_GetConnectionInfo(limited, &info), 0);
@@ -202,7 +202,8 @@ static void Layer_of_a_socket_in_a_sockmap(void)
     (void)close(map);
 }
 
-/* The server finds out behind the ClientHello, also where the handshake pauses there and goes on with another context. */
+/* The server finds out behind the ClientHello, also where the handshake pauses there and goes on with another context.
+ */
 static void A_server_in_a_sockmap(bool switches)
 {
     int map = CreateSockmap();

@@ -88,12 +88,12 @@ public sealed class KtlsOptions
     public bool ExpectNoPadding { get; set; }
 
     /// <summary>
-    /// How long a receive may poll the network device before it sleeps (<c>SO_BUSY_POLL</c>, with <c>SO_PREFER_BUSY_POLL</c>),
-    /// in whole microseconds. Zero: not at all, whatever <c>net.core.busy_read</c> says. <see langword="null"/>, the default,
+    /// How long the kernel may poll the network device for this socket instead of sleeping (<c>SO_BUSY_POLL</c>, with
+    /// <c>SO_PREFER_BUSY_POLL</c>), in whole microseconds. Zero: not at all, whatever <c>net.core.busy_read</c> says. <see langword="null"/>, the default,
     /// leaves the socket as it is.
     /// </summary>
     /// <remarks>
-    /// Set where OpenSSL shakes hands. <c>SO_PREFER_BUSY_POLL</c>, and before Linux 5.11 raising <c>SO_BUSY_POLL</c>, needs
+    /// Set where OpenSSL shakes hands. <c>SO_PREFER_BUSY_POLL</c>, and on older kernels raising <c>SO_BUSY_POLL</c>, needs
     /// <c>CAP_NET_ADMIN</c>; a refusal is an event, and the connection goes on. See docs/tuning.md for when it pays.
     /// </remarks>
     /// <exception cref="ArgumentOutOfRangeException">The value is negative or over <see cref="int.MaxValue"/> microseconds.</exception>
