@@ -30,6 +30,7 @@ public class LeakTests(ITestOutputHelper output)
     public static TheoryData<TlsMode> OnOpenSsl => [.. Modes.OnOpenSsl];
 
     [Theory]
+    [Trait("Pitfall", "20")]
     [MemberData(nameof(OnOpenSsl))]
     public async Task Handshakes_leave_nothing_behind(TlsMode mode)
     {
