@@ -13,7 +13,8 @@ public class ExpectNoPaddingTests : KernelTest
 {
     private const int SolTls = 282;
     private const int ExpectNoPad = 4;
-    private const int Size = 400_000;
+    private const int Size = 700;
+    private const int Total = 400_000;
     private static readonly string[] s_padding = ["-record_padding", "512"];
 
     [Theory]
@@ -23,32 +24,69 @@ public class ExpectNoPaddingTests : KernelTest
     [InlineData(false, false)]
     public async Task Padded_records_are_decrypted_twice_where_none_are_expected(bool expectNone, bool padding)
     {
+        const int Records = 20;
         using ForeignPeer listener = new();
         using TemporaryDirectory directory = new();
-        using ExternalProgram client = OpenSslProgram.Connect(
-            listener, directory, SslProtocols.Tls13, ["-max_send_frag", "1000", .. padding ? s_padding : []]);
-        (KtlsStream server, Socket socket) = await listener.AcceptAsync(
-            new KtlsOptions { Mode = KtlsMode.Preferred, ExpectNoPadding = expectNone });
+        using ExternalProgram client = Connect(listener, directory, padding);
+        (KtlsStream server, Socket socket) = await AcceptAsync(listener, expectNone);
         await using KtlsStream closing = server;
         Assert.Equal(expectNone && ReceivesTls13, IsSet(socket));
         TlsStatistics before = TlsStatistics.Read();
 
-        Task sending = client.Input.WriteAsync(Pattern.Take(Size)).AsTask();
-        await client.Input.FlushAsync();
-        await Pattern.ReceiveAsync(server, Size).InTime("the program's data");
-        await sending.InTime("the program to take its input");
+        for (int i = 0; i < Records; i++)
+        {
+            await client.Input.WriteAsync(Pattern.At(i * Size, Size));
+            await client.Input.FlushAsync();
+            byte[] received = new byte[Size * 4];
+            int count = await server.ReadAsync(received).InTime($"record {i}");
+            Pattern.AssertAt(i * Size, received.AsSpan(0, count));
+            Assert.Equal(Size, count);
+        }
 
         TlsStatistics after = TlsStatistics.Read();
-        long retries = after.DecryptRetry - before.DecryptRetry;
-        long violations = after.NoPaddingViolation - before.NoPaddingViolation;
-        if (expectNone && padding && ReceivesTls13)
+        int expected = expectNone && padding && ReceivesTls13 ? Records : 0;
+        Assert.Equal((expected, expected), (after.DecryptRetry - before.DecryptRetry, after.NoPaddingViolation - before.NoPaddingViolation));
+    }
+
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task Many_records_in_one_receive_are_right_where_the_peer_keeps_its_word(bool expectNone)
+    {
+        using ForeignPeer listener = new();
+        using TemporaryDirectory directory = new();
+        using ExternalProgram client = Connect(listener, directory, padding: !expectNone);
+        (KtlsStream server, _) = await AcceptAsync(listener, expectNone);
+        await using KtlsStream closing = server;
+        TlsStatistics before = TlsStatistics.Read();
+
+        await TransferAsync(client, server);
+
+        Assert.Equal(before.NoPaddingViolation, TlsStatistics.Read().NoPaddingViolation);
+    }
+
+    /// <summary>
+    /// Why the option is for trusted peers only, on these kernels: of a padded record's two decryptions the first moves the
+    /// place that the second is copied to, so that of several such records in one receive the later ones are garbled. When a
+    /// kernel mends that, this test fails, and the warnings can go.
+    /// </summary>
+    [Fact]
+    public async Task Many_padded_records_in_one_receive_are_garbled_by_the_kernel()
+    {
+        using ForeignPeer listener = new();
+        using TemporaryDirectory directory = new();
+        using ExternalProgram client = Connect(listener, directory, padding: true);
+        (KtlsStream server, _) = await AcceptAsync(listener, expectNone: true);
+        await using KtlsStream closing = server;
+        Task transfer = TransferAsync(client, server);
+
+        if (ReceivesTls13)
         {
-            Assert.True(violations > 0, "no violation was counted");
-            Assert.Equal(violations, retries);
+            await Assert.ThrowsAnyAsync<Xunit.Sdk.XunitException>(() => transfer);
         }
         else
         {
-            Assert.Equal((0, 0), (retries, violations));
+            await transfer;
         }
     }
 
@@ -88,6 +126,32 @@ public class ExpectNoPaddingTests : KernelTest
     [Fact]
     public void The_cell_can_do_it_where_OpenSSL_gives_the_kernel_those_keys() =>
         Assert.Equal(ReceivesTls13, KtlsPlatform.CanExpectNoPadding);
+
+    /// <summary>A client that sends what it is given in records of at most 1000 bytes, padded to a multiple of 512 or not.</summary>
+    private static ExternalProgram Connect(ForeignPeer listener, TemporaryDirectory directory, bool padding) =>
+        OpenSslProgram.Connect(
+            listener, directory, SslProtocols.Tls13, ["-max_send_frag", "1000", .. padding ? s_padding : []]);
+
+    private static Task<(KtlsStream Stream, Socket Socket)> AcceptAsync(ForeignPeer listener, bool expectNone) =>
+        listener.AcceptAsync(new KtlsOptions { Mode = KtlsMode.Preferred, ExpectNoPadding = expectNone });
+
+    /// <summary>The reader begins when there are many records to be read at once.</summary>
+    private static async Task TransferAsync(ExternalProgram client, KtlsStream server)
+    {
+        Task sending = client.Input.WriteAsync(Pattern.Take(Total)).AsTask();
+        await client.Input.FlushAsync();
+        await Pattern.ReceiveAsync(server, 1, buffer: 1).InTime("the first byte");
+        byte[] bytes = new byte[Total];
+        for (int received = 1; received < Total;)
+        {
+            int count = await server.ReadAsync(bytes.AsMemory(received)).InTime($"data behind byte {received}");
+            Assert.True(count > 0, $"The stream ended at {received}.");
+            Pattern.AssertAt(received, bytes.AsSpan(received, count));
+            received += count;
+        }
+
+        await sending.InTime("the program to take its input");
+    }
 
     /// <summary>A socket whose receiving keys are not in the kernel refuses the question.</summary>
     private static bool IsSet(Socket socket)
