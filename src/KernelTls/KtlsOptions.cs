@@ -79,10 +79,11 @@ public sealed class KtlsOptions
     /// (<c>TLS_RX_EXPECT_NO_PAD</c>: Documentation/networking/tls.rst). Default: <see langword="false"/>.
     /// </summary>
     /// <remarks>
-    /// For peers that are trusted. Data stays right either way, but a record that is padded (RFC 8446, section 5.4) is then
-    /// decrypted twice, so that a hostile peer doubles the work for a byte of padding each. <c>TlsDecryptRetry</c> and
-    /// <c>TlsRxNoPadViolation</c> in <c>/proc/net/tls_stat</c> count such records; each control record, such as a session
-    /// ticket, is among the former. Needs Linux 6.0 (<see cref="KtlsPlatform.CanExpectNoPadding"/>); a kernel that refuses is an
+    /// Only for peers that are known not to pad (RFC 8446, section 5.4); most do not. A padded record is decrypted twice, so that
+    /// a hostile peer doubles the work for a byte of padding each. And kernels (6.12 was seen to) copy the second outcome to the
+    /// wrong place, so that of several such records the application reads wrong bytes, without an error.
+    /// <c>TlsRxNoPadViolation</c> in <c>/proc/net/tls_stat</c> counts padded records, <c>TlsDecryptRetry</c> those and the
+    /// control records, such as session tickets. Needs Linux 6.0 (<see cref="KtlsPlatform.CanExpectNoPadding"/>); a kernel that refuses is an
     /// event, and the connection goes on.
     /// </remarks>
     public bool ExpectNoPadding { get; set; }
