@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "ktls_connection.h"
 #include "ktls_context.h"
+#include "ktls_messages.h"
 #include "ktls_result.h"
 
 #include <errno.h>
@@ -110,6 +111,7 @@ static bool Setup(const KtlsOpenSsl* api, KtlsConnection* connection, const char
     {
         return false;
     }
+    KtlsMessages_Watch(api, connection);
     if (context->server)
     {
         api->SSL_set_accept_state(connection->ssl);

@@ -54,6 +54,7 @@ struct KtlsConnection
     bool closeSent;            /* close_notify is out */
     bool updateStarted;        /* a KeyUpdate is queued in OpenSSL and not yet written */
     bool writeWaits;           /* OpenSSL holds the encrypted half of a Write that found no room */
+    bool sockmap;              /* the socket was seen to be in a BPF sockmap: the kernel is not asked */
     bool stapled;              /* OpenSSL holds an OCSP response for this connection */
     KtlsResult failure;        /* status other than OK: what ended this connection, repeated by every later call */
     KtlsVerifyCallback verify; /* set only while KtlsNative_Handshake or KtlsNative_RequestCertificate runs */

@@ -3,6 +3,7 @@
 #include "ktls_certificate.h"
 #include "ktls_handshake.h"
 #include "ktls_hello.h"
+#include "ktls_messages.h"
 #include "ktls_options.h"
 #include "ktls_posthandshake.h"
 #include "ktls_result.h"
@@ -91,7 +92,7 @@ static void ApplyModes(const KtlsOpenSsl* api, const KtlsContext* context, int32
     set |= context->server ? SSL_OP_CIPHER_SERVER_PREFERENCE : 0;
     set |= (flags & KTLS_FLAG_NO_TICKETS) != 0 ? SSL_OP_NO_TICKET : 0;
     /* Set or cleared, not left alone: openssl.cnf may have preset either. */
-    *((flags & KTLS_FLAG_ENABLE_KTLS) != 0 ? &set : &clear) |= SSL_OP_ENABLE_KTLS;
+    *(KtlsMessages_AsksFirst(flags) ? &set : &clear) |= SSL_OP_ENABLE_KTLS;
     *((flags & KTLS_FLAG_ALLOW_RENEGOTIATION) != 0 ? &clear : &set) |= SSL_OP_NO_RENEGOTIATION;
     (void)api->SSL_CTX_set_options(context->context, set);
     (void)api->SSL_CTX_clear_options(context->context, clear);
@@ -239,6 +240,7 @@ static KtlsContext* Allocate(const KtlsContextOptions* options)
     context->verifiesPeer = (options->flags & (KTLS_FLAG_VERIFY_PEER | KTLS_FLAG_REQUIRE_PEER)) != 0;
     context->pausesAtCertificate = (options->flags & KTLS_FLAG_PAUSE_AT_CERTIFICATE) != 0;
     context->answersLater = (options->flags & KTLS_FLAG_POST_HANDSHAKE_AUTH) != 0;
+    context->flags = options->flags;
     atomic_init(&context->references, 1);
     if (options->alpnLength > 0)
     {

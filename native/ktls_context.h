@@ -17,6 +17,7 @@ struct KtlsContext
     uint32_t magic;
     atomic_int references; /* the caller's and one for each connection */
     bool server;
+    int32_t flags; /* KTLS_FLAG_*, as given */
     bool verifiesPeer;
     bool pausesAtCertificate; /* a CertificateRequest stops the handshake */
     bool answersLater;        /* client: takes a CertificateRequest after the handshake, too */

@@ -101,6 +101,8 @@ typedef struct KtlsBlob
 
 /* Bits of KtlsContextOptions.flags */
 #define KTLS_FLAG_ENABLE_KTLS 0x1         /* SSL_OP_ENABLE_KTLS: ask the kernel at each key change */
+#define KTLS_FLAG_SEND_ONLY 0x400         /* with ENABLE_KTLS: the receiving keys stay with OpenSSL */
+#define KTLS_FLAG_RECEIVE_ONLY 0x800      /* with ENABLE_KTLS: the sending keys stay with OpenSSL */
 #define KTLS_FLAG_NO_TICKETS 0x2          /* no session tickets and no session cache: no resumption */
 #define KTLS_FLAG_ALLOW_RENEGOTIATION 0x4 /* default: SSL_OP_NO_RENEGOTIATION */
 #define KTLS_FLAG_VERIFY_PEER 0x8         /* client: always set by the caller; server: send CertificateRequest */
@@ -134,12 +136,13 @@ typedef struct KtlsContextOptions
 } KtlsContextOptions;
 _Static_assert(sizeof(KtlsContextOptions) == 96, "mirrored by the managed side");
 
-/* Creates an SSL_CTX. EINVAL also for a client without KTLS_FLAG_VERIFY_PEER, for an unknown flag, and for a flag or
- * member of the other role. A server may have no certificate: one that pauses gets it with the context it is switched
- * to. ENOSYS: KTLS_FLAG_PAUSE_AT_CLIENT_HELLO without KTLS_CAP_CLIENT_HELLO_CB, KTLS_FLAG_POST_HANDSHAKE_AUTH without
- * KTLS_CAP_POST_HANDSHAKE_AUTH. On 0 with status OK, *context is to be given to KtlsNative_ContextFree once; otherwise
- * it is NULL. status TLS_ERROR: OpenSSL refused an option (openSslError says which: bad cipher string, key mismatch...;
- * it is 0 where signatureAlgorithms are at fault). */
+/* Creates an SSL_CTX. EINVAL also for a client without KTLS_FLAG_VERIFY_PEER, for an unknown flag, for a flag or member
+ * of the other role, and for both of KTLS_FLAG_SEND_ONLY and KTLS_FLAG_RECEIVE_ONLY. A server may have no certificate:
+ * one that pauses gets it with the context it is switched to. ENOSYS: KTLS_FLAG_PAUSE_AT_CLIENT_HELLO without
+ * KTLS_CAP_CLIENT_HELLO_CB, KTLS_FLAG_POST_HANDSHAKE_AUTH without KTLS_CAP_POST_HANDSHAKE_AUTH. On 0 with status OK,
+ * *context is to be given to KtlsNative_ContextFree once; otherwise it is NULL. status TLS_ERROR: OpenSSL refused an
+ * option (openSslError says which: bad cipher string, key mismatch...; it is 0 where signatureAlgorithms are at fault).
+ */
 KTLS_EXPORT int32_t
 KtlsNative_ContextCreate(const KtlsContextOptions* options, KtlsContext** context, KtlsResult* result);
 
@@ -248,7 +251,8 @@ KtlsNative_Read(KtlsConnection* connection, int32_t socket, uint8_t* buffer, int
 KTLS_EXPORT int32_t
 KtlsNative_Write(KtlsConnection* connection, int32_t socket, const uint8_t* buffer, int32_t length, KtlsResult* result);
 
-/* Data where a direction is in the kernel; OpenSSL has no part in it, and no connection is named. Neither call waits. */
+/* Data where a direction is in the kernel; OpenSSL has no part in it, and no connection is named. Neither call waits.
+ */
 
 /* One recv(2) into buffer, from as many records as are there. 0 with *received 0: FIN. EAGAIN: nothing is there. EIO:
  * the next record is not data, and stays for KtlsNative_Read; EBADMSG and EKEYEXPIRED are its to explain as well. */
@@ -296,6 +300,8 @@ typedef struct KtlsConnectionInfo
     uint8_t alpn[256];
     uint8_t serverName[256];      /* server: SNI received, NUL-terminated, empty for none */
     int32_t certificateRequested; /* client: 1 where the server asked for a certificate */
+    int32_t shortRecords;         /* 1: max_fragment_length was negotiated (RFC 6066, 4) */
+    int32_t sockmap; /* server: 1 where the kernel was not asked for, because the socket is in a BPF sockmap */
 } KtlsConnectionInfo;
 
 KTLS_EXPORT int32_t KtlsNative_GetConnectionInfo(KtlsConnection* connection, KtlsConnectionInfo* info);
@@ -361,6 +367,15 @@ typedef struct KtlsSocketInfo
 
 /* Reads TCP_ULP, TLS_TX, TLS_RX by getsockopt (no key material is read) and TLS_INFO by sock_diag where allowed. */
 KTLS_EXPORT int32_t KtlsNative_GetSocketInfo(int32_t socket, KtlsSocketInfo* info);
+
+#define KTLS_LAYER_NONE 0
+#define KTLS_LAYER_ULP 1     /* an upper layer protocol (TCP_ULP), "tls" or another one */
+#define KTLS_LAYER_MPTCP 2   /* the TCP connection is a part of an MPTCP one */
+#define KTLS_LAYER_SOCKMAP 3 /* a BPF sockmap (or sockhash) has replaced the socket's functions */
+
+/* What sits on a TCP socket already. NONE where data waits to be received on a socket in a sockmap: it does not show
+ * then. A server looks again once it has the ClientHello (KtlsConnectionInfo.sockmap). Nothing is consumed. */
+KTLS_EXPORT int32_t KtlsNative_GetLayer(int32_t socket, int32_t* layer);
 
 /* ---------------------------------------------------------------- probe */
 

@@ -2,6 +2,7 @@
 #include "ktls_hello.h"
 #include "ktls_connection.h"
 #include "ktls_context.h"
+#include "ktls_messages.h"
 #include "ktls_result.h"
 
 #include <errno.h>
@@ -263,6 +264,7 @@ int32_t KtlsNative_SwitchContext(KtlsConnection* connection, KtlsContext* newCon
     KtlsContext_AddReference(newContext);
     connection->firstContext = connection->context;
     connection->context = newContext;
+    KtlsMessages_Watch(api, connection);
     Decide(connection, 0);
     return 0;
 }

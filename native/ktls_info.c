@@ -58,6 +58,9 @@ int32_t KtlsNative_GetConnectionInfo(KtlsConnection* connection, KtlsConnectionI
     info->resumed = api->SSL_session_reused(ssl) != 0;
     info->pending = api->SSL_has_pending(ssl) != 0;
     info->certificateRequested = connection->certificateRequested;
+    const SSL_SESSION* session = api->SSL_get_session(ssl);
+    info->shortRecords = session != NULL && api->SSL_SESSION_get_max_fragment_length(session) != 0;
+    info->sockmap = connection->sockmap;
     return 0;
 }
 

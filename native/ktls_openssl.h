@@ -30,6 +30,8 @@ typedef int (*KtlsStoreVerifyCallback)(X509_STORE_CTX* store, void* argument);
 typedef int (*KtlsPeerVerifyCallback)(int preverified, X509_STORE_CTX* store);
 typedef int (*KtlsClientHelloCallback)(SSL* ssl, int* alert, void* argument);
 typedef int (*KtlsCertificateCallback)(SSL* ssl, void* argument);
+typedef void (*KtlsMessageCallback)(
+    int written, int version, int contentType, const void* data, size_t length, SSL* ssl, void* argument);
 typedef int (*KtlsNewSessionCallback)(SSL* ssl, SSL_SESSION* session);
 typedef void (*KtlsAnyCallback)(void); /* cast back by the ctrl that takes it */
 
@@ -94,7 +96,12 @@ enum
     SSL_TLSEXT_ERR_ALERT_FATAL = 2,
     SSL_TLSEXT_ERR_NOACK = 3,
 
+    SSL3_RT_CHANGE_CIPHER_SPEC = 20,
     SSL3_RT_ALERT = 21,
+    SSL3_RT_HANDSHAKE = 22,
+    SSL3_MT_CLIENT_HELLO = 1,
+    SSL3_MT_FINISHED = 20,
+    SSL3_MT_KEY_UPDATE = 24,
     SSL3_AL_FATAL = 2,
     SSL_AD_INTERNAL_ERROR = 80,
     SSL_AD_REASON_OFFSET = 1000,
@@ -195,6 +202,7 @@ enum
     REQUIRED(uint64_t, SSL_get_options, (const SSL* ssl))                                                              \
     REQUIRED(uint64_t, SSL_set_options, (SSL* ssl, uint64_t options))                                                  \
     REQUIRED(uint64_t, SSL_clear_options, (SSL* ssl, uint64_t options))                                                \
+    REQUIRED(void, SSL_set_msg_callback, (SSL* ssl, KtlsMessageCallback callback))                                     \
     REQUIRED(void, SSL_set_verify, (SSL* ssl, int mode, KtlsPeerVerifyCallback callback))                              \
     REQUIRED(int, SSL_get_verify_mode, (const SSL* ssl))                                                               \
     REQUIRED(SSL_CTX*, SSL_set_SSL_CTX, (SSL* ssl, SSL_CTX* context))                                                  \
@@ -228,6 +236,8 @@ enum
     REQUIRED(uint16_t, SSL_CIPHER_get_protocol_id, (const SSL_CIPHER* cipher))                                         \
     REQUIRED(int, SSL_session_reused, (const SSL* ssl))                                                                \
     REQUIRED(int, SSL_set_session, (SSL* ssl, SSL_SESSION* session))                                                   \
+    REQUIRED(SSL_SESSION*, SSL_get_session, (const SSL* ssl))                                                          \
+    REQUIRED(uint8_t, SSL_SESSION_get_max_fragment_length, (const SSL_SESSION* session))                               \
     REQUIRED(void, SSL_SESSION_free, (SSL_SESSION* session))                                                           \
     REQUIRED(int, SSL_SESSION_is_resumable, (const SSL_SESSION* session))                                              \
     REQUIRED(int, SSL_SESSION_get_protocol_version, (const SSL_SESSION* session))                                      \

@@ -6,7 +6,7 @@
 #define CLIENT_FLAGS (KTLS_FLAG_PAUSE_AT_CERTIFICATE | KTLS_FLAG_CLIENT_SESSIONS | KTLS_FLAG_POST_HANDSHAKE_AUTH)
 #define SHARED_FLAGS                                                                                        \
     (KTLS_FLAG_ENABLE_KTLS | KTLS_FLAG_NO_TICKETS | KTLS_FLAG_ALLOW_RENEGOTIATION | KTLS_FLAG_VERIFY_PEER | \
-     KTLS_FLAG_REQUIRE_PEER | KTLS_FLAG_RELEASE_BUFFERS)
+     KTLS_FLAG_REQUIRE_PEER | KTLS_FLAG_RELEASE_BUFFERS | KTLS_FLAG_SEND_ONLY | KTLS_FLAG_RECEIVE_ONLY)
 
 bool KtlsOptions_IsAlpnWellFormed(const uint8_t* alpn, int32_t length)
 {
@@ -48,8 +48,20 @@ bool KtlsOptions_IsChainWellFormed(const KtlsBlob* certificates, int32_t count, 
     return AreBlobsWellFormed(certificates, count) && (count > 0) == (privateKey != 0);
 }
 
+/* At most one of the two, and only where there is something to limit. */
+static bool AreDirectionsValid(int32_t flags)
+{
+    int32_t directions = flags & (KTLS_FLAG_SEND_ONLY | KTLS_FLAG_RECEIVE_ONLY);
+    return directions == 0 ||
+           ((flags & KTLS_FLAG_ENABLE_KTLS) != 0 && directions != (KTLS_FLAG_SEND_ONLY | KTLS_FLAG_RECEIVE_ONLY));
+}
+
 static bool AreFlagsValid(int32_t role, int32_t flags)
 {
+    if (!AreDirectionsValid(flags))
+    {
+        return false;
+    }
     if (role == KTLS_ROLE_SERVER)
     {
         return (flags & ~(SHARED_FLAGS | SERVER_FLAGS)) == 0;

@@ -44,6 +44,44 @@ static bool ReadDirection(int32_t socket, int direction, KtlsSocketInfo* info)
     return true;
 }
 
+bool KtlsSocket_IsInSockmap(int32_t socket)
+{
+    /* Plain TCP that has no urgent data answers EINVAL (tcp.c, tcp_recv_urg). The function that a sockmap puts in the
+     * way of an empty queue knows no urgent data, and finds nothing to receive (tcp_bpf.c, tcp_bpf_recvmsg). */
+    uint8_t scratch;
+    ssize_t received;
+    do
+    {
+        received = recv(socket, &scratch, sizeof(scratch), MSG_OOB | MSG_PEEK | MSG_DONTWAIT);
+    } while (received < 0 && errno == EINTR);
+    return received < 0 && errno == EAGAIN;
+}
+
+int32_t KtlsNative_GetLayer(int32_t socket, int32_t* layer)
+{
+    if (layer == NULL)
+    {
+        return EINVAL;
+    }
+    *layer = KTLS_LAYER_NONE;
+    KtlsSocketInfo info;
+    memset(&info, 0, sizeof(info));
+    int32_t error = ReadUlp(socket, &info);
+    if (error != 0)
+    {
+        return error;
+    }
+    if (info.ulp != 0)
+    {
+        *layer = strcmp((const char*)info.ulpName, "mptcp") == 0 ? KTLS_LAYER_MPTCP : KTLS_LAYER_ULP;
+    }
+    else if (KtlsSocket_IsInSockmap(socket))
+    {
+        *layer = KTLS_LAYER_SOCKMAP;
+    }
+    return 0;
+}
+
 int32_t KtlsNative_GetSocketInfo(int32_t socket, KtlsSocketInfo* info)
 {
     if (info == NULL)

@@ -6,6 +6,7 @@
 #ifndef KTLS_SOCKET_H
 #define KTLS_SOCKET_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum
@@ -35,5 +36,9 @@ typedef struct TlsCryptoInfo
 } TlsCryptoInfo;
 
 _Static_assert(sizeof(TlsCryptoInfo) == 4, "struct tls_crypto_info");
+
+/* Whether a BPF sockmap has replaced this TCP socket's functions; false also while data waits to be received, where
+ * that cannot be seen from here. Nothing is consumed. */
+bool KtlsSocket_IsInSockmap(int32_t socket);
 
 #endif

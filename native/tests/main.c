@@ -108,7 +108,7 @@ int main(int count, char** arguments)
                                            g_resumeTests,  g_serverOptionTests, g_verifyTests,
                                            g_ioTests,      g_closeTests,        g_keyUpdateTests,
                                            g_sessionTests, g_pollerTests,       g_postHandshakeTests,
-                                           g_kernelTests};
+                                           g_kernelTests,  g_directionTests};
     const char* filter = count > 1 ? arguments[1] : "";
     Totals totals = {0, 0, 0};
     struct timespec start;

@@ -19,6 +19,7 @@ typedef struct Test
 /* Each ends with a row without a name. */
 extern const Test g_libraryTests[];
 extern const Test g_argumentTests[];
+extern const Test g_directionTests[];
 extern const Test g_handshakeTests[];
 extern const Test g_helloTests[];
 extern const Test g_switchTests[];

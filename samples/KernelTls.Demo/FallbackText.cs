@@ -8,6 +8,7 @@ internal static class FallbackText
         KtlsFallbackReason.None => "it is in the kernel",
         KtlsFallbackReason.DisabledByToggle => "DOTNET_SYSTEM_NET_SECURITY_KTLS=0 switches kernel TLS off",
         KtlsFallbackReason.DirectOpenSsl => "DOTNET_SYSTEM_NET_SECURITY_DIRECT_OPENSSL=1 puts OpenSSL on the socket, without the kernel",
+        KtlsFallbackReason.DirectionNotAsked => "KtlsOptions.Directions leaves this direction to OpenSSL",
         KtlsFallbackReason.NativeLibraryMissing => "libKernelTls.Native.so is not beside the program; eng/native builds it",
         KtlsFallbackReason.OpenSslNotFound => "no libssl.so.3 can be loaded; apt-get install libssl3",
         KtlsFallbackReason.OpenSslTooOld =>
@@ -15,9 +16,12 @@ internal static class FallbackText
         KtlsFallbackReason.OpenSslMismatch => "the libssl found is not the one that .NET uses",
         KtlsFallbackReason.OpenSslWithoutKtls => $"{KtlsPlatform.OpenSslVersionText} was built without kernel TLS",
         KtlsFallbackReason.ModuleMissing => "this kernel has no tls module, or it is not loaded: modprobe tls",
+        KtlsFallbackReason.Mptcp => "the socket is MPTCP, and the kernel has TLS for single TCP connections",
+        KtlsFallbackReason.Sockmap => "a BPF program has put the socket into a sockmap",
         KtlsFallbackReason.KernelTooOld => $"Linux {KtlsPlatform.KernelRelease} does not take keys of this version and cipher",
         KtlsFallbackReason.CipherNotOffloadable => "the kernel does not implement this cipher suite",
         KtlsFallbackReason.KernelRefused => "the kernel takes such keys, yet OpenSSL did not hand them over for this connection",
+        KtlsFallbackReason.MaxFragmentLength => "the client asked for shorter records, which OpenSSL makes itself",
         KtlsFallbackReason.PeerClosed => "the peer had closed its half of the connection before the keys could go to the kernel",
         _ => $"see the documentation of KtlsFallbackReason.{reason}",
     };

@@ -35,6 +35,9 @@ public enum KtlsFallbackReason
     /// </summary>
     BaseHandshake = 6,
 
+    /// <summary><see cref="KtlsOptions.Directions"/> leaves this direction to OpenSSL.</summary>
+    DirectionNotAsked = 7,
+
     // The platform.
 
     /// <summary>Not Linux, or not an architecture that the package has a native library for.</summary>
@@ -78,11 +81,23 @@ public enum KtlsFallbackReason
     /// <summary>The socket is not connected.</summary>
     NotConnected = 41,
 
-    /// <summary>The socket is not TCP: a Unix domain socket, MPTCP, or another protocol.</summary>
+    /// <summary>The socket is not TCP: a Unix domain socket, or another protocol.</summary>
     NotTcp = 42,
 
-    /// <summary>The socket already has an upper layer protocol (TCP_ULP), or sits in a BPF sockmap.</summary>
+    /// <summary>The socket already has an upper layer protocol (TCP_ULP): <c>tls</c> itself, or another one.</summary>
     UlpInUse = 43,
+
+    /// <summary>
+    /// The socket is MPTCP (RFC 8684), be it by <c>IPPROTO_MPTCP</c> or by a tool that turns TCP sockets into such: its data
+    /// goes over several TCP connections, and the kernel encrypts one.
+    /// </summary>
+    Mptcp = 44,
+
+    /// <summary>
+    /// A BPF program has put the socket into a sockmap or sockhash. That and kernel TLS both replace the socket's functions;
+    /// kernels up to 6.12 stack one on the other, later ones refuse the keys.
+    /// </summary>
+    Sockmap = 45,
 
     // The authentication options.
 
@@ -120,4 +135,10 @@ public enum KtlsFallbackReason
     /// connection that is open both ways. What the peer still said is read as ever.
     /// </summary>
     PeerClosed = 83,
+
+    /// <summary>
+    /// The client asked for shorter records (max_fragment_length: RFC 6066, section 4), which OpenSSL does not have the kernel
+    /// make.
+    /// </summary>
+    MaxFragmentLength = 84,
 }

@@ -20,7 +20,7 @@ public enum KtlsMode
     Preferred = 2,
 
     /// <summary>
-    /// In both directions, or the handshake fails with a <see cref="KtlsNotAvailableException"/> that names the reason.
+    /// In both directions, or the ones that <see cref="KtlsOptions.Directions"/> asks for, or the handshake fails with a <see cref="KtlsNotAvailableException"/> that names the reason.
     /// </summary>
     Required = 3,
 }

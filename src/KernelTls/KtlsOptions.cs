@@ -5,6 +5,8 @@ public sealed class KtlsOptions
 {
     private KtlsMode _mode = KtlsMode.Environment;
     private long? _recordLimit;
+    private KtlsDirections _directions = KtlsDirections.Both;
+    private TimeSpan? _busyPoll;
 
     /// <summary>Whether kernel TLS is used. Default: <see cref="KtlsMode.Environment"/>.</summary>
     /// <exception cref="ArgumentOutOfRangeException">The value is not a <see cref="KtlsMode"/>.</exception>
@@ -48,6 +50,65 @@ public sealed class KtlsOptions
             }
 
             _recordLimit = value;
+        }
+    }
+
+    /// <summary>
+    /// The directions that the kernel is asked for; OpenSSL keeps the other one, with
+    /// <see cref="KtlsFallbackReason.DirectionNotAsked"/>. Default: <see cref="KtlsDirections.Both"/>.
+    /// </summary>
+    /// <exception cref="ArgumentOutOfRangeException">
+    /// The value is not Send, Receive or Both. For neither there is <see cref="KtlsMode.Disabled"/>.
+    /// </exception>
+    public KtlsDirections Directions
+    {
+        get => _directions;
+        set
+        {
+            if (value is not (KtlsDirections.Send or KtlsDirections.Receive or KtlsDirections.Both))
+            {
+                throw new ArgumentOutOfRangeException(nameof(value), value, "Expected Send, Receive or Both.");
+            }
+
+            _directions = value;
+        }
+    }
+
+    /// <summary>
+    /// The peer pads no records: the kernel decrypts TLS 1.3 straight into the receiver's memory
+    /// (<c>TLS_RX_EXPECT_NO_PAD</c>: Documentation/networking/tls.rst). Default: <see langword="false"/>.
+    /// </summary>
+    /// <remarks>
+    /// Only for peers that are known not to pad (RFC 8446, section 5.4); most do not. A padded record is decrypted twice, so that
+    /// a hostile peer doubles the work for a byte of padding each. And kernels (6.12 was seen to) copy the second outcome to the
+    /// wrong place, so that of several such records the application reads wrong bytes, without an error.
+    /// <c>TlsRxNoPadViolation</c> in <c>/proc/net/tls_stat</c> counts padded records, <c>TlsDecryptRetry</c> those and the
+    /// control records, such as session tickets. Needs Linux 6.0 (<see cref="KtlsPlatform.CanExpectNoPadding"/>); a kernel that refuses is an
+    /// event, and the connection goes on.
+    /// </remarks>
+    public bool ExpectNoPadding { get; set; }
+
+    /// <summary>
+    /// How long the kernel may poll the network device for this socket instead of sleeping (<c>SO_BUSY_POLL</c>, with
+    /// <c>SO_PREFER_BUSY_POLL</c>), in whole microseconds. Zero: not at all, whatever <c>net.core.busy_read</c> says. <see langword="null"/>, the default,
+    /// leaves the socket as it is.
+    /// </summary>
+    /// <remarks>
+    /// Set where OpenSSL shakes hands. <c>SO_PREFER_BUSY_POLL</c>, and on older kernels raising <c>SO_BUSY_POLL</c>, needs
+    /// <c>CAP_NET_ADMIN</c>; a refusal is an event, and the connection goes on. See docs/tuning.md for when it pays.
+    /// </remarks>
+    /// <exception cref="ArgumentOutOfRangeException">The value is negative or over <see cref="int.MaxValue"/> microseconds.</exception>
+    public TimeSpan? BusyPoll
+    {
+        get => _busyPoll;
+        set
+        {
+            if (value is { } time && (time < TimeSpan.Zero || time.TotalMicroseconds > int.MaxValue))
+            {
+                throw new ArgumentOutOfRangeException(nameof(value), value, "Expected 0 to 2147483647 microseconds.");
+            }
+
+            _busyPoll = value;
         }
     }
 }

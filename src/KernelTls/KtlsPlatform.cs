@@ -31,6 +31,9 @@ public static class KtlsPlatform
     /// </summary>
     public static bool CanRekey => Platform.Current.CanRekey;
 
+    /// <summary><see cref="KtlsOptions.ExpectNoPadding"/> has an effect here: Linux 6.0, and OpenSSL 3.2 for receiving TLS 1.3 in the kernel.</summary>
+    public static bool CanExpectNoPadding => Platform.Current.CanExpectNoPadding;
+
     /// <summary>Why such a connection would not be in the kernel in one direction.</summary>
     /// <param name="direction"><see cref="KtlsDirections.Send"/> or <see cref="KtlsDirections.Receive"/>.</param>
     /// <param name="protocol">The negotiated version.</param>

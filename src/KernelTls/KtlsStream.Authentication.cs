@@ -117,8 +117,8 @@ public partial class KtlsStream
         ArgumentNullException.ThrowIfNull(options);
         return TryPrepare(
             isServer: false,
-            (KtlsFallbackReason whyNotKernel, out HandshakeSettings? settings) =>
-                ClientHandshakeOptions.TryCreate(options, _callbacks, whyNotKernel, out settings),
+            (KernelRequest kernel, out HandshakeSettings? settings) =>
+                ClientHandshakeOptions.TryCreate(options, _callbacks, kernel, out settings),
             out handshake);
     }
 
@@ -127,8 +127,8 @@ public partial class KtlsStream
         ArgumentNullException.ThrowIfNull(options);
         return TryPrepare(
             isServer: true,
-            (KtlsFallbackReason whyNotKernel, out HandshakeSettings? settings) =>
-                ServerHandshakeOptions.TryCreate(options, _callbacks, whyNotKernel, out settings),
+            (KernelRequest kernel, out HandshakeSettings? settings) =>
+                ServerHandshakeOptions.TryCreate(options, _callbacks, kernel, out settings),
             out handshake);
     }
 
@@ -136,14 +136,14 @@ public partial class KtlsStream
         ServerOptionsSelectionCallback callback, object? state, [NotNullWhen(true)] out TlsHandshake? handshake) =>
         TryPrepare(
             isServer: true,
-            (KtlsFallbackReason whyNotKernel, out HandshakeSettings? settings) =>
+            (KernelRequest kernel, out HandshakeSettings? settings) =>
             {
-                settings = ServerHandshakeOptions.Selecting(callback, state, _callbacks, whyNotKernel);
+                settings = ServerHandshakeOptions.Selecting(callback, state, _callbacks, kernel);
                 return KtlsFallbackReason.None;
             },
             out handshake);
 
-    private delegate KtlsFallbackReason SettingsFactory(KtlsFallbackReason whyNotKernel, out HandshakeSettings? settings);
+    private delegate KtlsFallbackReason SettingsFactory(KernelRequest kernel, out HandshakeSettings? settings);
 
     /// <summary>False: the base class shakes hands, and the reason is kept.</summary>
     private bool TryPrepare(bool isServer, SettingsFactory create, [NotNullWhen(true)] out TlsHandshake? handshake)
@@ -158,7 +158,10 @@ public partial class KtlsStream
             HandshakeSettings? settings = null;
             if (reason == KtlsFallbackReason.None)
             {
-                reason = create(engine == Engine.Kernel ? KtlsFallbackReason.None : KtlsFallbackReason.DirectOpenSsl, out settings);
+                KernelRequest kernel = engine == Engine.Kernel
+                    ? new KernelRequest(KtlsFallbackReason.None, _options.Directions)
+                    : KernelRequest.Nothing(KtlsFallbackReason.DirectOpenSsl);
+                reason = create(kernel, out settings);
             }
 
             if (reason == KtlsFallbackReason.None &&
@@ -270,14 +273,11 @@ public partial class KtlsStream
 
     private void Adopt(TlsSession session)
     {
-        if (_options.Mode == KtlsMode.Required && !session.Offload.IsComplete)
+        if (_options.Mode == KtlsMode.Required && WhyIncomplete(session.Offload) is var missing && missing != KtlsFallbackReason.None)
         {
-            KtlsOffload offload = session.Offload;
             session.Close();
             session.Dispose();
-            throw NotAvailable(offload.SendFallbackReason != KtlsFallbackReason.None
-                ? offload.SendFallbackReason
-                : offload.ReceiveFallbackReason);
+            throw NotAvailable(missing);
         }
 
         session.Strengths = RuntimeInternals.Publish(
@@ -296,6 +296,14 @@ public partial class KtlsStream
                 session.Settings.IsServer, session.Protocol.ToString(), session.CipherSuite.ToString(), session.Offload);
         }
     }
+
+    /// <summary>Why a direction that was asked for is not in the kernel.</summary>
+    private static KtlsFallbackReason WhyIncomplete(in KtlsOffload offload) =>
+        offload.SendFallbackReason is not (KtlsFallbackReason.None or KtlsFallbackReason.DirectionNotAsked)
+            ? offload.SendFallbackReason
+            : offload.ReceiveFallbackReason == KtlsFallbackReason.DirectionNotAsked
+                ? KtlsFallbackReason.None
+                : offload.ReceiveFallbackReason;
 
     /// <summary>A handshake that failed leaves a stream that throws the same failure from then on.</summary>
     private ExceptionDispatchInfo Fail(Exception failure, bool isServer)

@@ -34,6 +34,19 @@ internal sealed class ForeignPeer : IDisposable
         return await ShakeAsync(mode, stream, stream.AuthenticateAsServerAsync(options));
     }
 
+    /// <summary>The next connection, after a TLS 1.3 handshake with these options, and its socket.</summary>
+    public async Task<(KtlsStream Stream, Socket Socket)> AcceptAsync(
+        KtlsOptions options, Action<SslServerAuthenticationOptions>? configure = null)
+    {
+        Socket socket = await _listener.AcceptAsync().InTime("the program to connect");
+        socket.NoDelay = true;
+        KtlsStream stream = new(new NetworkStream(socket, ownsSocket: true), false, options);
+        SslServerAuthenticationOptions server = Handshakes.ServerOptions(SslProtocols.Tls13);
+        configure?.Invoke(server);
+        await stream.AuthenticateAsServerAsync(server).InTime("a handshake with the program");
+        return (stream, socket);
+    }
+
     /// <summary>Connects to a program that listens, and shakes hands.</summary>
     public static async Task<KtlsStream> ConnectAsync(
         int port, TlsMode mode, SslProtocols version, Action<SslClientAuthenticationOptions>? configure = null)

@@ -90,23 +90,23 @@ public class KeyUpdateTests
     }
 
     /// <summary>Interactive: a line that is just k or K updates the keys.</summary>
-    private static ExternalProgram StartClient(ForeignPeer listener) => ExternalProgram.Start(
+    internal static ExternalProgram StartClient(ForeignPeer listener) => ExternalProgram.Start(
         "openssl", null, "s_client", "-connect", $"127.0.0.1:{listener.PortText}", "-tls1_3");
 
-    private static async Task SayAsync(ExternalProgram client, string line)
+    internal static async Task SayAsync(ExternalProgram client, string line)
     {
         await client.Input.WriteAsync(Encoding.ASCII.GetBytes(line + "\n"));
         await client.Input.FlushAsync();
     }
 
-    private static async Task UpdateAsync(ExternalProgram client, bool request)
+    internal static async Task UpdateAsync(ExternalProgram client, bool request)
     {
         int before = client.Errors.Split("KEYUPDATE").Length;
         await SayAsync(client, request ? "K" : "k");
         await client.ErrorsContain(string.Concat(Enumerable.Repeat("KEYUPDATE\n", before)));
     }
 
-    private static async Task<string> ReadLineAsync(KtlsStream server)
+    internal static async Task<string> ReadLineAsync(KtlsStream server)
     {
         StringBuilder line = new();
         byte[] one = new byte[1];

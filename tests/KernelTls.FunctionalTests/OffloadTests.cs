@@ -123,6 +123,7 @@ public class OffloadTests : KernelTest
     }
 
     [Theory]
+    [Trait("Pitfall", "12")]
     [InlineData(TlsCipherSuite.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256)]
     [InlineData(TlsCipherSuite.TLS_ECDHE_ECDSA_WITH_AES_256_CCM)]
     public async Task A_cipher_that_no_kernel_has_stays_with_OpenSSL_and_data_flows(TlsCipherSuite suite)

@@ -4,6 +4,7 @@ using System.Security.Authentication;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 using KernelTls.Handshake;
+using KernelTls.Offload;
 using KernelTls.Interop;
 using KernelTls.Tests;
 
@@ -30,8 +31,8 @@ public class AuthenticationOptionsTests
     [Fact]
     public void Without_the_kernel_OpenSSL_is_not_asked_for_it()
     {
-        ClientHandshakeOptions.TryCreate(new SslClientAuthenticationOptions(), default, KtlsFallbackReason.DirectOpenSsl, out HandshakeSettings? client);
-        ServerHandshakeOptions.TryCreate(ServerOptions(), default, KtlsFallbackReason.DirectOpenSsl, out HandshakeSettings? server);
+        ClientHandshakeOptions.TryCreate(new SslClientAuthenticationOptions(), default, KernelRequest.Nothing(KtlsFallbackReason.DirectOpenSsl), out HandshakeSettings? client);
+        ServerHandshakeOptions.TryCreate(ServerOptions(), default, KernelRequest.Nothing(KtlsFallbackReason.DirectOpenSsl), out HandshakeSettings? server);
 
         Assert.False(client!.Context.Flags.HasFlag(ContextFlags.EnableKtls));
         Assert.False(server!.Context.Flags.HasFlag(ContextFlags.EnableKtls));
@@ -60,7 +61,7 @@ public class AuthenticationOptionsTests
             default: Assert.Fail($"no such option: {option}"); break;
         }
 
-        Assert.Equal(expected, ClientHandshakeOptions.TryCreate(options, default, KtlsFallbackReason.None, out HandshakeSettings? settings));
+        Assert.Equal(expected, ClientHandshakeOptions.TryCreate(options, default, KernelRequest.Both, out HandshakeSettings? settings));
         Assert.Null(settings);
     }
 
@@ -89,7 +90,7 @@ public class AuthenticationOptionsTests
             default: Assert.Fail($"no such option: {option}"); break;
         }
 
-        Assert.Equal(expected, ServerHandshakeOptions.TryCreate(options, default, KtlsFallbackReason.None, out HandshakeSettings? settings));
+        Assert.Equal(expected, ServerHandshakeOptions.TryCreate(options, default, KernelRequest.Both, out HandshakeSettings? settings));
         Assert.Null(settings);
     }
 
@@ -249,12 +250,12 @@ public class AuthenticationOptionsTests
         StreamCallbacks stream = new(this, own, null);
         SslClientAuthenticationOptions other = new() { RemoteCertificateValidationCallback = (_, _, _, _) => false };
 
-        ClientHandshakeOptions.TryCreate(new SslClientAuthenticationOptions(), stream, KtlsFallbackReason.None, out HandshakeSettings? settings);
+        ClientHandshakeOptions.TryCreate(new SslClientAuthenticationOptions(), stream, KernelRequest.Both, out HandshakeSettings? settings);
 
         Assert.Same(own, settings!.ValidationCallback);
-        Assert.Throws<InvalidOperationException>(() => ClientHandshakeOptions.TryCreate(other, stream, KtlsFallbackReason.None, out _));
+        Assert.Throws<InvalidOperationException>(() => ClientHandshakeOptions.TryCreate(other, stream, KernelRequest.Both, out _));
         other.RemoteCertificateValidationCallback = own;
-        ClientHandshakeOptions.TryCreate(other, stream, KtlsFallbackReason.None, out settings);
+        ClientHandshakeOptions.TryCreate(other, stream, KernelRequest.Both, out settings);
         Assert.Same(own, settings!.ValidationCallback);
     }
 
@@ -298,13 +299,13 @@ public class AuthenticationOptionsTests
 
     private static HandshakeSettings Client(SslClientAuthenticationOptions options)
     {
-        Assert.Equal(KtlsFallbackReason.None, ClientHandshakeOptions.TryCreate(options, default, KtlsFallbackReason.None, out HandshakeSettings? settings));
+        Assert.Equal(KtlsFallbackReason.None, ClientHandshakeOptions.TryCreate(options, default, KernelRequest.Both, out HandshakeSettings? settings));
         return settings!;
     }
 
     private static HandshakeSettings Server(SslServerAuthenticationOptions options)
     {
-        Assert.Equal(KtlsFallbackReason.None, ServerHandshakeOptions.TryCreate(options, default, KtlsFallbackReason.None, out HandshakeSettings? settings));
+        Assert.Equal(KtlsFallbackReason.None, ServerHandshakeOptions.TryCreate(options, default, KernelRequest.Both, out HandshakeSettings? settings));
         return settings!;
     }
 

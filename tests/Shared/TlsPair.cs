@@ -70,6 +70,28 @@ internal sealed class TlsPair : IAsyncDisposable
             Modes.Create(clientMode, new NetworkStream(sockets.Client, ownsSocket: true), leaveInnerStreamOpen, tune: tune),
             Modes.Create(serverMode, new NetworkStream(sockets.Server, ownsSocket: true), leaveInnerStreamOpen, tune: tune));
 
+    /// <summary>Connected, not yet authenticated, with options of their own.</summary>
+    public static async Task<TlsPair> CreateAsync(KtlsOptions client, KtlsOptions server)
+    {
+        SocketPair sockets = await SocketPair.ConnectAsync();
+        return new TlsPair(
+            sockets,
+            new KtlsStream(new NetworkStream(sockets.Client, ownsSocket: true), false, client),
+            new KtlsStream(new NetworkStream(sockets.Server, ownsSocket: true), false, server));
+    }
+
+    /// <summary>Data both ways, and an end.</summary>
+    public async Task ExchangeAsync(int size = 300_000)
+    {
+        await Task.WhenAll(
+            Pattern.SendAsync(Client, size),
+            Pattern.SendAsync(Server, size, chunk: 10_000),
+            Pattern.ReceiveAsync(Client, size),
+            Pattern.ReceiveAsync(Server, size)).InTime("data both ways");
+        await Client.ShutdownAsync().InTime("close_notify to be sent");
+        Assert.Equal(0, await Server.ReadAsync(new byte[1]).InTime("the client's close_notify"));
+    }
+
     /// <summary>Shrinks the sockets' buffers, so that a write of <see cref="MoreThanFits"/> bytes has to wait for the reader.</summary>
     public void ShrinkBuffers()
     {

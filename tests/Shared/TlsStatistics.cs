@@ -10,7 +10,9 @@ internal readonly record struct TlsStatistics(
     long CurrentReceiveSoftware,
     long DecryptError,
     long ReceiveRekeyOk,
-    long SendRekeyOk)
+    long SendRekeyOk,
+    long DecryptRetry,
+    long NoPaddingViolation)
 {
     /// <summary>The counters of the network namespace that the process is in.</summary>
     public static TlsStatistics Read() => Read("/proc/net/tls_stat");
@@ -31,7 +33,9 @@ internal readonly record struct TlsStatistics(
             values.GetValueOrDefault("TlsCurrRxSw"),
             values.GetValueOrDefault("TlsDecryptError"),
             values.GetValueOrDefault("TlsRxRekeyOk"),
-            values.GetValueOrDefault("TlsTxRekeyOk"));
+            values.GetValueOrDefault("TlsTxRekeyOk"),
+            values.GetValueOrDefault("TlsDecryptRetry"),
+            values.GetValueOrDefault("TlsRxNoPadViolation"));
     }
 
     /// <summary>A closed socket leaves the kernel when its last segment is acknowledged: counters follow a little later.</summary>

@@ -48,6 +48,16 @@ internal sealed class KtlsEventSource : EventSource
         }
     }
 
+    /// <summary>The socket did not take an option of <see cref="KtlsOptions"/>; the connection goes on without it.</summary>
+    [Event(4, Level = EventLevel.Warning)]
+    public void SocketOptionRefused(bool isServer, string option, string error)
+    {
+        if (IsEnabled(EventLevel.Warning, EventKeywords.None))
+        {
+            WriteEvent(4, isServer, option, error);
+        }
+    }
+
     [Event(1, Level = EventLevel.Informational)]
     private void HandshakeCompleted(
         bool isServer, string protocol, string cipherSuite, string send, string sendReason, string receive, string receiveReason) =>
@@ -59,4 +69,5 @@ internal sealed class KtlsEventSource : EventSource
     [Event(3, Level = EventLevel.Warning)]
     private void HandshakeFailed(bool isServer, string exceptionType, string message) =>
         WriteEvent(3, isServer, exceptionType, message);
+
 }

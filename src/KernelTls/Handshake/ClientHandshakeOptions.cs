@@ -2,6 +2,7 @@ using System.Net;
 using System.Net.Security;
 using System.Security.Cryptography.X509Certificates;
 using KernelTls.Interop;
+using KernelTls.Offload;
 
 namespace KernelTls.Handshake;
 
@@ -9,7 +10,7 @@ namespace KernelTls.Handshake;
 internal static class ClientHandshakeOptions
 {
     public static KtlsFallbackReason TryCreate(
-        SslClientAuthenticationOptions options, in StreamCallbacks stream, KtlsFallbackReason whyNotKernel, out HandshakeSettings? settings)
+        SslClientAuthenticationOptions options, in StreamCallbacks stream, KernelRequest kernel, out HandshakeSettings? settings)
     {
         settings = null;
 #pragma warning disable SYSLIB0040 // NoEncryption and AllowNoEncryption are obsolete, and still values that a caller can pass.
@@ -53,12 +54,12 @@ internal static class ClientHandshakeOptions
             | (resumes ? ContextFlags.ClientSessions : ContextFlags.NoTickets)
             | (choosesLater ? ContextFlags.PauseAtCertificate : ContextFlags.None)
             | (certificate is not null ? ContextFlags.PostHandshakeAuth : ContextFlags.None)
-            | (whyNotKernel == KtlsFallbackReason.None ? ContextFlags.EnableKtls : ContextFlags.None);
+            | kernel.Flags;
         settings = new HandshakeSettings
         {
             IsServer = false,
             Context = key! with { Flags = key.Flags | flags, Certificate = certificate },
-            WhyNotKernel = whyNotKernel,
+            Kernel = kernel,
             TargetHost = host,
             GivenHost = options.TargetHost ?? "",
             ServerName = HandshakeOptions.ServerNameOf(host),

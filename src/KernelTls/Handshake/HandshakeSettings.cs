@@ -1,6 +1,7 @@
 using System.Net.Security;
 using System.Security.Cryptography.X509Certificates;
 using KernelTls.Interop;
+using KernelTls.Offload;
 
 namespace KernelTls.Handshake;
 
@@ -12,8 +13,8 @@ internal sealed record HandshakeSettings
     /// <summary>What shapes the SSL_CTX; equal values may share one.</summary>
     public required TlsContextKey Context { get; init; }
 
-    /// <summary>None: the kernel is asked at each key change. Otherwise why it is not.</summary>
-    public KtlsFallbackReason WhyNotKernel { get; init; }
+    /// <summary>What the kernel is asked for.</summary>
+    public KernelRequest Kernel { get; init; }
 
     /// <summary>Client: the normalized name that the certificate must match; empty for none. Server: empty.</summary>
     public string TargetHost { get; init; } = "";

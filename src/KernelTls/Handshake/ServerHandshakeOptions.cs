@@ -2,6 +2,7 @@ using System.Net.Security;
 using System.Security.Authentication;
 using System.Security.Cryptography.X509Certificates;
 using KernelTls.Interop;
+using KernelTls.Offload;
 
 namespace KernelTls.Handshake;
 
@@ -12,7 +13,7 @@ internal static class ServerHandshakeOptions
         "A server needs a certificate with a private key: set ServerCertificateContext, ServerCertificate or ServerCertificateSelectionCallback.";
 
     public static KtlsFallbackReason TryCreate(
-        SslServerAuthenticationOptions options, in StreamCallbacks stream, KtlsFallbackReason whyNotKernel, out HandshakeSettings? settings)
+        SslServerAuthenticationOptions options, in StreamCallbacks stream, KernelRequest kernel, out HandshakeSettings? settings)
     {
         settings = null;
         ThrowIfContradictory(options, stream);
@@ -23,17 +24,17 @@ internal static class ServerHandshakeOptions
 
         if (options.ServerCertificateSelectionCallback is null && stream.Selection is null)
         {
-            return TryCreate(options, stream, CertificateOf(options), whyNotKernel, out settings);
+            return TryCreate(options, stream, CertificateOf(options), kernel, out settings);
         }
 
         // The callback is asked when the ClientHello is in; everything else is judged now, while the base class can still be
         // given the connection.
-        KtlsFallbackReason reason = TryCreate(options, stream, certificate: null, whyNotKernel, out HandshakeSettings? chosen);
+        KtlsFallbackReason reason = TryCreate(options, stream, certificate: null, kernel, out HandshakeSettings? chosen);
         if (reason == KtlsFallbackReason.None)
         {
             StreamCallbacks callbacks = stream;
             settings = Selecting(
-                whyNotKernel,
+                kernel,
                 (hello, _) => ValueTask.FromResult(WithCertificate(chosen!, Select(options, callbacks, hello.ServerName))));
         }
 
@@ -42,17 +43,17 @@ internal static class ServerHandshakeOptions
 
     /// <summary>Settings for a server whose options are chosen when the ClientHello is known.</summary>
     public static HandshakeSettings Selecting(
-        ServerOptionsSelectionCallback callback, object? state, StreamCallbacks stream, KtlsFallbackReason whyNotKernel) =>
-        Selecting(whyNotKernel, async (hello, cancellationToken) =>
+        ServerOptionsSelectionCallback callback, object? state, StreamCallbacks stream, KernelRequest kernel) =>
+        Selecting(kernel, async (hello, cancellationToken) =>
         {
             SslServerAuthenticationOptions options = await callback(
                 (SslStream)stream.Sender, hello, state, cancellationToken).ConfigureAwait(false);
-            return Choose(options, stream, hello.ServerName, whyNotKernel);
+            return Choose(options, stream, hello.ServerName, kernel);
         });
 
     /// <summary>The base class cannot be given the connection any more: what it alone could do is refused.</summary>
     private static HandshakeSettings? Choose(
-        SslServerAuthenticationOptions options, in StreamCallbacks stream, string serverName, KtlsFallbackReason whyNotKernel)
+        SslServerAuthenticationOptions options, in StreamCallbacks stream, string serverName, KernelRequest kernel)
     {
         ThrowIfContradictory(options, stream);
         SslStreamCertificateContext? certificate =
@@ -65,29 +66,28 @@ internal static class ServerHandshakeOptions
         }
 
         // A peer may renegotiate only where the kernel holds no keys.
-        whyNotKernel = options.AllowRenegotiation && whyNotKernel == KtlsFallbackReason.None
-            ? KtlsFallbackReason.Renegotiation
-            : whyNotKernel;
-        KtlsFallbackReason reason = TryCreate(options, stream, certificate, whyNotKernel, out HandshakeSettings? settings);
+        kernel = options.AllowRenegotiation && kernel.WhyNot == KtlsFallbackReason.None
+            ? KernelRequest.Nothing(KtlsFallbackReason.Renegotiation)
+            : kernel;
+        KtlsFallbackReason reason = TryCreate(options, stream, certificate, kernel, out HandshakeSettings? settings);
         return reason == KtlsFallbackReason.None ? settings : throw new KtlsNotAvailableException(
             reason,
             $"The options that the ServerOptionsSelectionCallback chose cannot be had on this connection: {reason}. The "
             + "ClientHello has been read, so SslStream cannot take over; give such options without a callback, or use KtlsMode.Disabled.");
     }
 
-    private static HandshakeSettings Selecting(KtlsFallbackReason whyNotKernel, ServerSelection selection)
+    private static HandshakeSettings Selecting(KernelRequest kernel, ServerSelection selection)
     {
-        ContextFlags kernel = whyNotKernel == KtlsFallbackReason.None ? ContextFlags.EnableKtls : ContextFlags.None;
         _ = HandshakeOptions.TryCreateContextKey(
-            isServer: true, ContextFlags.PauseAtClientHello | kernel, SslProtocols.None, null, null, null, null, out TlsContextKey? key);
-        return new HandshakeSettings { IsServer = true, Context = key!, WhyNotKernel = whyNotKernel, Selection = selection };
+            isServer: true, ContextFlags.PauseAtClientHello | kernel.Flags, SslProtocols.None, null, null, null, null, out TlsContextKey? key);
+        return new HandshakeSettings { IsServer = true, Context = key!, Kernel = kernel, Selection = selection };
     }
 
     private static KtlsFallbackReason TryCreate(
         SslServerAuthenticationOptions options,
         in StreamCallbacks stream,
         SslStreamCertificateContext? certificate,
-        KtlsFallbackReason whyNotKernel,
+        KernelRequest kernel,
         out HandshakeSettings? settings)
     {
         settings = null;
@@ -99,7 +99,7 @@ internal static class ServerHandshakeOptions
 #pragma warning restore SYSLIB0040
 
         RemoteCertificateValidationCallback? validation = stream.ValidationWith(options.RemoteCertificateValidationCallback);
-        ContextFlags flags = whyNotKernel == KtlsFallbackReason.None ? ContextFlags.EnableKtls : ContextFlags.None;
+        ContextFlags flags = kernel.Flags;
         if (options.ClientCertificateRequired)
         {
             // A callback may accept a client without a certificate; without one, its absence is refused with an alert.
@@ -136,7 +136,7 @@ internal static class ServerHandshakeOptions
         {
             IsServer = true,
             Context = key!,
-            WhyNotKernel = whyNotKernel,
+            Kernel = kernel,
             ValidationCallback = validation,
             ChainPolicy = options.CertificateChainPolicy?.Clone(),
             RevocationMode = options.CertificateRevocationCheckMode,

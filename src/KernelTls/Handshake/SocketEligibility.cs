@@ -1,4 +1,5 @@
 using System.Net.Sockets;
+using KernelTls.Interop;
 
 namespace KernelTls.Handshake;
 
@@ -7,7 +8,9 @@ internal static class SocketEligibility
 {
     private const int SolTcp = 6;
     private const int TcpInfo = 11;
-    private const int TcpUlp = 31;
+    private const int SolSocket = 1;
+    private const int SoProtocol = 38;
+    private const int MultipathTcp = 262;
     private const int TcpEstablished = 1;
 
     /// <summary>None, with the socket; otherwise why the stream stays with the base class.</summary>
@@ -27,12 +30,9 @@ internal static class SocketEligibility
 
         bool isTcp = socket.SocketType == SocketType.Stream && socket.ProtocolType == ProtocolType.Tcp &&
             socket.AddressFamily is AddressFamily.InterNetwork or AddressFamily.InterNetworkV6;
-        if (!isTcp)
-        {
-            return KtlsFallbackReason.NotTcp;
-        }
-
-        return HasUpperLayerProtocol(socket) ? KtlsFallbackReason.UlpInUse : KtlsFallbackReason.None;
+        return isTcp ? WhyNot(LayerOf(socket))
+            : ProtocolOf(socket) == MultipathTcp ? KtlsFallbackReason.Mptcp
+            : KtlsFallbackReason.NotTcp;
     }
 
     /// <summary>
@@ -46,9 +46,31 @@ internal static class SocketEligibility
         return socket.GetRawSocketOption(SolTcp, TcpInfo, info) == info.Length && info[0] != TcpEstablished;
     }
 
-    private static bool HasUpperLayerProtocol(Socket socket)
+    /// <summary>
+    /// Each of these replaces the socket's functions, as "tls" would: two that do so are not to be put on top of each other,
+    /// also where the kernel lets them.
+    /// </summary>
+    private static KtlsFallbackReason WhyNot(SocketLayer layer) => layer switch
     {
-        Span<byte> name = stackalloc byte[16];
-        return socket.GetRawSocketOption(SolTcp, TcpUlp, name) > 0 && name[0] != 0;
+        SocketLayer.UpperLayerProtocol => KtlsFallbackReason.UlpInUse,
+        SocketLayer.Mptcp => KtlsFallbackReason.Mptcp,
+        SocketLayer.Sockmap => KtlsFallbackReason.Sockmap,
+        _ => KtlsFallbackReason.None,
+    };
+
+    private static unsafe SocketLayer LayerOf(Socket socket)
+    {
+        SocketLayer layer;
+
+        // A socket that cannot be asked fails in the handshake, with its own error.
+        return KtlsNative.KtlsNative_GetLayer(socket.SafeHandle, &layer) == 0 ? layer : SocketLayer.None;
+    }
+
+    private static int ProtocolOf(Socket socket)
+    {
+        Span<byte> protocol = stackalloc byte[sizeof(int)];
+        return socket.GetRawSocketOption(SolSocket, SoProtocol, protocol) == protocol.Length
+            ? BitConverter.ToInt32(protocol)
+            : 0;
     }
 }

@@ -16,6 +16,7 @@ namespace KernelTls.Handshake;
 internal sealed class TlsHandshake : IDisposable
 {
     private readonly Socket _socket;
+    private readonly TransportOptions _transport;
     private readonly SslStream _stream;
     private readonly KtlsOptions _options;
     private readonly SocketReceiver _receiver;
@@ -35,11 +36,14 @@ internal sealed class TlsHandshake : IDisposable
         Socket socket, SafeTlsContextHandle context, HandshakeSettings settings, SslStream stream, KtlsOptions options)
     {
         _socket = socket;
+        _transport = new TransportOptions(settings.IsServer, options.BusyPoll, options.ExpectNoPadding);
         _stream = stream;
         _options = options;
         _settings = settings;
         _certificate = settings.Certificate;
         _verifier = new PeerVerifier(stream, settings, PublishProgress);
+
+        _transport.ApplyBusyPoll(socket);
 
         // An asynchronous operation makes .NET put the descriptor into non-blocking mode, for good, and emulate blocking in
         // synchronous ones. OpenSSL must never block inside a record. Sending nothing is the cheapest such operation.
@@ -251,6 +255,7 @@ internal sealed class TlsHandshake : IDisposable
             _options,
             Platform.Current);
         _handedOver = true;
+        _transport.ApplyExpectNoPadding(_socket, info);
         return session;
     }
 }

@@ -46,14 +46,16 @@ internal sealed partial class TlsSession : IDisposable
 
         bool complete = info.KtlsSend != 0 && info.KtlsReceive != 0;
         OffloadFacts facts = new(
-            settings.WhyNotKernel,
+            info.Sockmap != 0 ? KtlsFallbackReason.Sockmap : settings.Kernel.WhyNot,
             platform.OpenSslVersion,
             platform.Kernel,
             Protocol,
             CipherSuite,
             info.KtlsSend != 0,
             info.KtlsReceive != 0,
-            PeerClosed: !complete && SocketEligibility.HasPeerClosed(socket));
+            PeerClosed: !complete && SocketEligibility.HasPeerClosed(socket),
+            settings.Kernel.Directions,
+            ShortRecords: info.ShortRecords != 0);
         _offload = OffloadPlan.Decide(facts);
         bool canUpdate = Protocol == SslProtocols.Tls13;
         Sender = new TlsSender(

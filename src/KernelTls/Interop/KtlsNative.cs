@@ -114,6 +114,9 @@ internal static unsafe partial class KtlsNative
     internal static partial int KtlsNative_GetSocketInfo(SafeSocketHandle socket, SocketInfo* info);
 
     [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_GetLayer(SafeSocketHandle socket, SocketLayer* layer);
+
+    [LibraryImport(LibraryName)]
     internal static partial int KtlsNative_ProbeKernel(KernelProbe* probe);
 
     [LibraryImport(LibraryName)]

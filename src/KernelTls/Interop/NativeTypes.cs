@@ -113,6 +113,8 @@ internal enum ContextFlags
     PauseAtCertificate = 0x80,
     ClientSessions = 0x100,
     PostHandshakeAuth = 0x200,
+    SendOnly = 0x400,
+    ReceiveOnly = 0x800,
 }
 
 [StructLayout(LayoutKind.Sequential)]
@@ -149,6 +151,8 @@ internal struct ConnectionInfo
     public Bytes256 Alpn;
     public Bytes256 ServerName;
     public int CertificateRequested;
+    public int ShortRecords;
+    public int Sockmap;
 
     /// <summary>The ALPN protocol, <see langword="null"/> for none.</summary>
     public readonly byte[]? ApplicationProtocol => AlpnLength == 0 ? null : ((ReadOnlySpan<byte>)Alpn)[..AlpnLength].ToArray();
@@ -191,6 +195,15 @@ internal struct SessionInfo
     public long CreatedSeconds;
     public long TimeoutSeconds;
     public long TicketLifetimeSeconds;
+}
+
+/// <summary>What sits on a TCP socket already (KTLS_LAYER_*).</summary>
+internal enum SocketLayer
+{
+    None = 0,
+    UpperLayerProtocol = 1,
+    Mptcp = 2,
+    Sockmap = 3,
 }
 
 /// <summary>Where the kernel says a direction's keys are (KTLS_CONF_*).</summary>

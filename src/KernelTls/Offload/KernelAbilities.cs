@@ -10,12 +10,13 @@ internal sealed class KernelAbilities
     private readonly int[] _send;
     private readonly int[] _receive;
 
-    public KernelAbilities(int[] send, int[] receive, bool canRekeySend, bool canRekeyReceive)
+    public KernelAbilities(int[] send, int[] receive, bool canRekeySend, bool canRekeyReceive, bool canExpectNoPadding = false)
     {
         _send = send;
         _receive = receive;
         CanRekeySend = canRekeySend;
         CanRekeyReceive = canRekeyReceive;
+        CanExpectNoPadding = canExpectNoPadding;
     }
 
     public KernelAbilities(in KernelProbe probe)
@@ -23,7 +24,8 @@ internal sealed class KernelAbilities
             ((ReadOnlySpan<int>)probe.Send).ToArray(),
             ((ReadOnlySpan<int>)probe.Receive).ToArray(),
             probe.RekeySendErrno == 0,
-            probe.RekeyReceiveErrno == 0)
+            probe.RekeyReceiveErrno == 0,
+            probe.NoPadErrno == 0)
     {
     }
 
@@ -34,6 +36,9 @@ internal sealed class KernelAbilities
 
     /// <summary>A second receiving key is accepted (Linux 6.14).</summary>
     public bool CanRekeyReceive { get; }
+
+    /// <summary>TLS_RX_EXPECT_NO_PAD is accepted (Linux 6.0).</summary>
+    public bool CanExpectNoPadding { get; }
 
     /// <summary>Whether keys of this kind are accepted in one direction.</summary>
     /// <param name="direction"><see cref="KtlsDirections.Send"/> or <see cref="KtlsDirections.Receive"/>.</param>

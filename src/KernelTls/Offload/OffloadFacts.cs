@@ -12,6 +12,8 @@ namespace KernelTls.Offload;
 /// <param name="SendSwitched">OpenSSL says that it gave the sending keys to the kernel (BIO_get_ktls_send).</param>
 /// <param name="ReceiveSwitched">OpenSSL says that it gave the receiving keys to the kernel (BIO_get_ktls_recv).</param>
 /// <param name="PeerClosed">The TCP connection is not open both ways any more.</param>
+/// <param name="Asked">The directions that the kernel was asked for, where it was.</param>
+/// <param name="ShortRecords">A maximum fragment length was negotiated.</param>
 internal readonly record struct OffloadFacts(
     KtlsFallbackReason WhyNotKernel,
     Version OpenSsl,
@@ -20,4 +22,6 @@ internal readonly record struct OffloadFacts(
     TlsCipherSuite CipherSuite,
     bool SendSwitched,
     bool ReceiveSwitched,
-    bool PeerClosed = false);
+    bool PeerClosed = false,
+    KtlsDirections Asked = KtlsDirections.Both,
+    bool ShortRecords = false);

@@ -55,6 +55,11 @@ internal static class OffloadPlan
             return (KtlsDataPath.OpenSsl, facts.WhyNotKernel);
         }
 
+        if ((facts.Asked & direction) == 0)
+        {
+            return (KtlsDataPath.OpenSsl, KtlsFallbackReason.DirectionNotAsked);
+        }
+
         KtlsFallbackReason foreseen =
             Foresee(direction, facts.Protocol, facts.CipherSuite, facts.OpenSsl, facts.Kernel);
         if (foreseen != KtlsFallbackReason.None)
@@ -62,6 +67,8 @@ internal static class OffloadPlan
             return (KtlsDataPath.OpenSsl, foreseen);
         }
 
-        return (KtlsDataPath.OpenSsl, facts.PeerClosed ? KtlsFallbackReason.PeerClosed : KtlsFallbackReason.KernelRefused);
+        return (KtlsDataPath.OpenSsl, facts.ShortRecords ? KtlsFallbackReason.MaxFragmentLength
+            : facts.PeerClosed ? KtlsFallbackReason.PeerClosed
+            : KtlsFallbackReason.KernelRefused);
     }
 }

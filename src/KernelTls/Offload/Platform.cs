@@ -44,6 +44,9 @@ internal sealed class Platform
     /// <summary>The peer's or our own next key can be given to the kernel: Linux 6.14 with OpenSSL 3.2.</summary>
     public bool CanRekey => Kernel.CanRekeySend && Kernel.CanRekeyReceive && OpenSslVersion >= new Version(3, 2);
 
+    /// <summary>The kernel takes TLS_RX_EXPECT_NO_PAD, and OpenSSL gives it the keys that this is about.</summary>
+    public bool CanExpectNoPadding => Kernel.CanExpectNoPadding && OpenSslVersion >= new Version(3, 2);
+
     private static Platform Detect() =>
         OperatingSystem.IsLinux() ? DetectOnLinux() : new Platform(KtlsFallbackReason.NotLinux, KtlsFallbackReason.NotLinux);
 

@@ -1,0 +1,49 @@
+using System.Net.Sockets;
+using KernelTls.Diagnostics;
+using KernelTls.Interop;
+
+namespace KernelTls.IO;
+
+/// <summary>
+/// The options that are told to the socket. None of them changes what is sent or received, so that a socket which refuses one
+/// goes on without it, with an event.
+/// </summary>
+internal readonly record struct TransportOptions(bool IsServer, TimeSpan? BusyPoll, bool ExpectNoPadding)
+{
+    private const int SolSocket = 1;
+    private const int SoBusyPoll = 46;
+    private const int SoPreferBusyPoll = 69;
+    private const int SolTls = 282;
+    private const int TlsReceiveExpectNoPad = 4;
+    private const int Tls13 = 0x0304;
+
+    public void ApplyBusyPoll(Socket socket)
+    {
+        if (BusyPoll is { } time)
+        {
+            Set(socket, SolSocket, SoBusyPoll, (int)time.TotalMicroseconds, "SO_BUSY_POLL");
+            Set(socket, SolSocket, SoPreferBusyPoll, time > TimeSpan.Zero ? 1 : 0, "SO_PREFER_BUSY_POLL");
+        }
+    }
+
+    /// <summary>The kernel takes it once it has the receiving keys, and for TLS 1.3 only: other versions have no padding.</summary>
+    public void ApplyExpectNoPadding(Socket socket, in ConnectionInfo info)
+    {
+        if (ExpectNoPadding && info.KtlsReceive != 0 && info.ProtocolVersion == Tls13)
+        {
+            Set(socket, SolTls, TlsReceiveExpectNoPad, 1, "TLS_RX_EXPECT_NO_PAD");
+        }
+    }
+
+    private void Set(Socket socket, int level, int name, int value, string text)
+    {
+        try
+        {
+            socket.SetRawSocketOption(level, name, BitConverter.GetBytes(value));
+        }
+        catch (SocketException e)
+        {
+            KtlsEventSource.Log.SocketOptionRefused(IsServer, text, e.SocketErrorCode.ToString());
+        }
+    }
+}

@@ -1,0 +1,167 @@
+using System.Net;
+using System.Net.Sockets;
+using System.Runtime.InteropServices;
+using System.Security.Authentication;
+using System.Text;
+using KernelTls.Tests;
+
+namespace KernelTls.ConformanceTests;
+
+/// <summary>
+/// Sockets that something else sits on already: each has its reason, kernel TLS stays away from it, and the connection works.
+/// </summary>
+[Trait("Pitfall", "18")]
+public class SocketLayerTests
+{
+    private const int MultipathTcp = 262;
+    private const int Invalid = 22;
+
+    public static TheoryData<TlsMode> OnOpenSsl => [.. Modes.OnOpenSsl];
+
+    public static TheoryData<TlsMode, SslProtocols> All => Modes.AllOnOpenSsl;
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_socket_in_a_sockmap_is_left_to_SslStream(TlsMode mode, SslProtocols version)
+    {
+        using Sockmap map = Sockmap.Create();
+        await using TlsPair pair = await TlsPair.CreateAsync(mode, mode);
+        Assert.Equal(0, map.Add(0, pair.ClientSocket));
+        Assert.Equal(0, map.Add(1, pair.ServerSocket));
+        await ShakeAsync(pair, version);
+
+        AssertManaged(KtlsFallbackReason.Sockmap, pair.Client, pair.Server);
+        await pair.ExchangeAsync();
+    }
+
+    /// <summary>Data that waits hides the sockmap. The server looks again when it has taken that.</summary>
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_ClientHello_that_is_there_already_hides_no_sockmap(TlsMode mode, SslProtocols version)
+    {
+        using Sockmap map = Sockmap.Create();
+        await using TlsPair pair = await TlsPair.CreateAsync(TlsMode.DirectOpenSsl, mode);
+        Assert.Equal(0, map.Add(0, pair.ServerSocket));
+        Task client = pair.Client.ShakeClientAsync(Handshakes.ClientOptions(version));
+        Assert.True(pair.ServerSocket.Poll(Limits.Wait, SelectMode.SelectRead), "no ClientHello came");
+        await Task.WhenAll(client, pair.Server.ShakeServerAsync(Handshakes.ServerOptions(version))).InTime("a handshake");
+
+        KtlsFallbackReason reason = mode == TlsMode.Kernel ? KtlsFallbackReason.Sockmap : KtlsFallbackReason.DirectOpenSsl;
+        Assert.Equal(
+            new KtlsOffload(KtlsDataPath.OpenSsl, reason, KtlsDataPath.OpenSsl, reason), ((KtlsStream)pair.Server).Offload);
+        Assert.Equal(KtlsDirections.None, KernelWord.DirectionsOf(pair.ServerSocket));
+        await pair.ExchangeAsync();
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_connection_in_the_kernel_is_not_let_into_a_sockmap(TlsMode mode, SslProtocols version)
+    {
+        using Sockmap map = Sockmap.Create();
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
+
+        // Without "tls" on it the kernel lets it in, between two records as at any time.
+        int outcome = map.Add(0, pair.ClientSocket);
+
+        Assert.Equal(KernelWord.On(pair.ClientSocket).Ulp != 0 ? Invalid : 0, outcome);
+        Assert.True(mode != TlsMode.Kernel || outcome == Invalid, "a socket with keys in the kernel was let in");
+        await pair.ExchangeAsync();
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task MPTCP_is_left_to_SslStream(TlsMode mode, SslProtocols version)
+    {
+        using SocketPair sockets = await ConnectMultipathAsync();
+        await using KtlsStream client = new(new NetworkStream(sockets.Client), false, Modes.OptionsOf(mode));
+        await using KtlsStream server = new(new NetworkStream(sockets.Server), false, Modes.OptionsOf(mode));
+        await Task.WhenAll(
+            client.AuthenticateAsClientAsync(Handshakes.ClientOptions(version)),
+            server.AuthenticateAsServerAsync(Handshakes.ServerOptions(version))).InTime("a handshake over MPTCP");
+
+        AssertManaged(KtlsFallbackReason.Mptcp, client, server);
+        await Task.WhenAll(Pattern.SendAsync(client, 100_000), Pattern.ReceiveAsync(server, 100_000)).InTime("data over MPTCP");
+    }
+
+    /// <summary>As tools do that turn a program's TCP sockets into MPTCP ones behind its back: .NET takes it for TCP.</summary>
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task MPTCP_in_disguise_is_known_as_well(TlsMode mode)
+    {
+        using Socket listener = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        listener.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+        listener.Listen(1);
+        using Socket client = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        using (Socket multipath = NewMultipath())
+        {
+            Assert.Equal((int)client.Handle, Duplicate((int)multipath.Handle, (int)client.Handle));
+        }
+
+        await client.ConnectAsync(listener.LocalEndPoint!).InTime("connecting");
+        using Socket server = await listener.AcceptAsync().InTime("accepting");
+        Assert.Equal(ProtocolType.Tcp, client.ProtocolType);
+        await using KtlsStream own = new(new NetworkStream(client), false, Modes.OptionsOf(mode));
+        await using KtlsStream stock = new(new NetworkStream(server), false, Modes.OptionsOf(TlsMode.Managed));
+        await Task.WhenAll(
+            own.AuthenticateAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)),
+            stock.AuthenticateAsServerAsync(Handshakes.ServerOptions(SslProtocols.Tls13))).InTime("a handshake");
+
+        AssertManaged(KtlsFallbackReason.Mptcp, own);
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_socket_that_has_an_upper_layer_protocol_is_left_to_SslStream(TlsMode mode, SslProtocols version)
+    {
+        Cell.RequireKtls();
+        await using TlsPair pair = await TlsPair.CreateAsync(mode, mode);
+        pair.ClientSocket.SetRawSocketOption(6, 31, Encoding.ASCII.GetBytes("tls\0"));
+        pair.ServerSocket.SetRawSocketOption(6, 31, Encoding.ASCII.GetBytes("tls\0"));
+        await ShakeAsync(pair, version);
+
+        AssertManaged(KtlsFallbackReason.UlpInUse, pair.Client, pair.Server);
+        await pair.ExchangeAsync();
+    }
+
+    /// <summary>The server looks at its socket before the client says a word.</summary>
+    private static Task ShakeAsync(TlsPair pair, SslProtocols version) => Task.WhenAll(
+        pair.Server.ShakeServerAsync(Handshakes.ServerOptions(version)),
+        pair.Client.ShakeClientAsync(Handshakes.ClientOptions(version))).InTime("a handshake");
+
+    private static void AssertManaged(KtlsFallbackReason reason, params Stream[] streams) => Assert.All(
+        streams,
+        s => Assert.Equal(
+            new KtlsOffload(KtlsDataPath.Managed, reason, KtlsDataPath.Managed, reason), Assert.IsType<KtlsStream>(s).Offload));
+
+    private static async Task<SocketPair> ConnectMultipathAsync()
+    {
+        using Socket listener = NewMultipath();
+        listener.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+        listener.Listen(1);
+        Socket client = NewMultipath();
+        Task<Socket> accepting = listener.AcceptAsync();
+        await client.ConnectAsync(listener.LocalEndPoint!).InTime("an MPTCP connection over loopback");
+        return new SocketPair(client, await accepting.InTime("accepting the connection"));
+    }
+
+    private static Socket NewMultipath()
+    {
+        const int Inet = 2;
+        const int Stream = 1;
+        int descriptor = NewSocket(Inet, Stream, MultipathTcp);
+        if (descriptor < 0)
+        {
+            int error = Marshal.GetLastPInvokeError();
+            Assert.False(Cell.IsLab, $"no MPTCP in the cell: errno {error}");
+            Assert.Skip($"no MPTCP here: errno {error}");
+        }
+
+        return new Socket(new SafeSocketHandle(descriptor, ownsHandle: true));
+    }
+
+    [DllImport("libc", EntryPoint = "socket", SetLastError = true)]
+    private static extern int NewSocket(int family, int type, int protocol);
+
+    [DllImport("libc", EntryPoint = "dup2", SetLastError = true)]
+    private static extern int Duplicate(int from, int to);
+}

@@ -1,0 +1,41 @@
+using System.Net.Security;
+using System.Net.Sockets;
+using System.Security.Authentication;
+using KernelTls.Tests;
+
+namespace KernelTls.FunctionalTests;
+
+/// <summary>
+/// What makes OpenSSL keep the keys without a word, as far as it can come about at all. A cipher that no kernel has: see
+/// <see cref="OffloadTests"/>. Compression is switched off, the BIO is always the socket's, and there is no way to the record
+/// length or the padding of a context of ours but openssl.cnf.
+/// </summary>
+[Trait("Pitfall", "12")]
+public class SilentFallbackTests : KernelTest
+{
+    [Theory]
+    [MemberData(nameof(Versions))]
+    public async Task A_client_that_wants_short_records_has_them_from_OpenSSL(SslProtocols version)
+    {
+        using ForeignPeer listener = new();
+        using TemporaryDirectory directory = new();
+        TlsStatistics before = TlsStatistics.Read();
+        using ExternalProgram client = OpenSslProgram.Connect(listener, directory, version, "-maxfraglen", "1024", "-quiet");
+        (KtlsStream server, Socket socket) = await listener.AcceptAsync(
+            new KtlsOptions { Mode = KtlsMode.Preferred }, o => o.EnabledSslProtocols = version);
+        await using KtlsStream closing = server;
+
+        Assert.Equal(KtlsFallbackReason.MaxFragmentLength, server.Offload.SendFallbackReason);
+        Assert.Equal(
+            ReceivingEnds(version) == 2 ? KtlsFallbackReason.MaxFragmentLength : KtlsFallbackReason.OpenSslTooOld,
+            server.Offload.ReceiveFallbackReason);
+        Assert.Equal(KtlsDirections.None, KernelWord.DirectionsOf(socket));
+        Assert.Equal(
+            (before.SendSoftware, before.ReceiveSoftware), (TlsStatistics.Read().SendSoftware, TlsStatistics.Read().ReceiveSoftware));
+        await client.Input.WriteAsync(Pattern.Take(100_000));
+        await client.Input.FlushAsync();
+        await Pattern.ReceiveAsync(server, 100_000).InTime("the program's data");
+        await Task.WhenAll(
+            Pattern.SendAsync(server, 100_000), Pattern.ReceiveAsync(client.Output, 100_000)).InTime("data to the program");
+    }
+}

@@ -1,0 +1,23 @@
+using System.Net.Sockets;
+using KernelTls.Interop;
+
+namespace KernelTls.Tests;
+
+/// <summary>What the kernel says about one socket (TCP_ULP, TLS_INFO).</summary>
+internal static class KernelWord
+{
+    public static unsafe SocketInfo On(Socket socket)
+    {
+        SocketInfo info;
+        Assert.Equal(0, KtlsNative.KtlsNative_GetSocketInfo(socket.SafeHandle, &info));
+        return info;
+    }
+
+    /// <summary>The directions whose keys the kernel has.</summary>
+    public static KtlsDirections DirectionsOf(Socket socket)
+    {
+        SocketInfo info = On(socket);
+        return (info.SendConfiguration == KernelConfiguration.None ? KtlsDirections.None : KtlsDirections.Send)
+            | (info.ReceiveConfiguration == KernelConfiguration.None ? KtlsDirections.None : KtlsDirections.Receive);
+    }
+}
