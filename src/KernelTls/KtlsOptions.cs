@@ -50,4 +50,18 @@ public sealed class KtlsOptions
             _recordLimit = value;
         }
     }
+
+    /// <summary>
+    /// A network device that encrypts reads the pages of a file sent by <see cref="KtlsStream.SendFileAsync"/> where they are,
+    /// instead of a copy (TLS_TX_ZEROCOPY_RO, Documentation/networking/tls.rst). It changes nothing where the kernel itself
+    /// encrypts. Default: <see langword="false"/>.
+    /// </summary>
+    /// <remarks>
+    /// Dangerous where files change: after a retransmission a page is encrypted again under the same nonce. If it has changed
+    /// since, the peer finds the record forged and ends the connection, and who sees both versions on the wire learns about
+    /// their contents. Only for files that nobody writes to or truncates until the peer has acknowledged them, which is later
+    /// than SendFileAsync completes. A kernel before Linux 5.19 refuses it: an event (OptionRefused) says so, and the
+    /// connection goes on without.
+    /// </remarks>
+    public bool ZeroCopySendFile { get; init; }
 }

@@ -290,6 +290,7 @@ public partial class KtlsStream
             throw new ObjectDisposedException(GetType().FullName);
         }
 
+        session.Apply(_options);
         if (KtlsEventSource.Log.IsEnabled())
         {
             KtlsEventSource.Log.HandshakeCompleted(

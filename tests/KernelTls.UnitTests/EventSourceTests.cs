@@ -1,5 +1,6 @@
 using System.Diagnostics.Tracing;
 using KernelTls.Diagnostics;
+using KernelTls.IO;
 using KernelTls.Tests;
 
 namespace KernelTls.UnitTests;
@@ -72,6 +73,21 @@ public class EventSourceTests
 
         EventWrittenEventArgs written = Assert.Single(listener.Events, e => e.EventName == "HandshakeFailed");
         Assert.Equal(typeof(IOException).FullName, written.Payload![1]);
+    }
+
+    [Fact]
+    public async Task An_option_that_the_kernel_refuses_is_an_event()
+    {
+        using Listener listener = new(EventLevel.Warning);
+        using SocketPair pair = await SocketPair.ConnectAsync();
+
+        // Without the upper layer there is nobody to take it.
+        TlsSession.TurnOn(pair.Client, isServer: true, TlsSession.ZeroCopyReadOnly, nameof(KtlsOptions.ZeroCopySendFile));
+
+        EventWrittenEventArgs written = Assert.Single(listener.Events, e => e.EventName == "OptionRefused");
+        Assert.Equal([true, "ZeroCopySendFile"], written.Payload!.Take(2));
+        Assert.NotEmpty((string)written.Payload![2]!);
+        Assert.Equal(EventLevel.Warning, written.Level);
     }
 
     [Fact]

@@ -48,6 +48,10 @@ internal sealed class KtlsEventSource : EventSource
         }
     }
 
+    /// <summary>The kernel refused what an option of <see cref="KtlsOptions"/> asks for; the connection goes on without.</summary>
+    [Event(4, Level = EventLevel.Warning)]
+    public void OptionRefused(bool isServer, string option, string detail) => WriteEvent(4, isServer, option, detail);
+
     [Event(1, Level = EventLevel.Informational)]
     private void HandshakeCompleted(
         bool isServer, string protocol, string cipherSuite, string send, string sendReason, string receive, string receiveReason) =>
