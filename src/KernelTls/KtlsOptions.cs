@@ -63,5 +63,5 @@ public sealed class KtlsOptions
     /// than SendFileAsync completes. A kernel before Linux 5.19 refuses it: an event (OptionRefused) says so, and the
     /// connection goes on without.
     /// </remarks>
-    public bool ZeroCopySendFile { get; init; }
+    public bool ZeroCopySendFile { get; set; }
 }

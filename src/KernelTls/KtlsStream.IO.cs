@@ -119,6 +119,7 @@ public partial class KtlsStream
         }
 
         ThrowIfHandshakeFailed();
+        ThrowIfFileInTheWay();
         return buffers.IsSingleSegment
             ? base.WriteAsync(buffers.First, cancellationToken)
             : WriteManagedAsync(buffers, cancellationToken);

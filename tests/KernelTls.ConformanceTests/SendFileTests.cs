@@ -1,3 +1,4 @@
+using System.Buffers;
 using System.Net.Sockets;
 using System.Security.Authentication;
 using KernelTls.Tests;
@@ -11,6 +12,8 @@ public class SendFileTests
     private const int FileSize = 3_000_000;
 
     public static TheoryData<TlsMode, SslProtocols> All => Modes.AllOfKtlsStream;
+
+    public static TheoryData<TlsMode, SslProtocols> OnOpenSsl => Modes.AllOnOpenSsl;
 
     [Theory]
     [MemberData(nameof(All))]
@@ -111,6 +114,7 @@ public class SendFileTests
         await sending.StaysPending();
 
         await Assert.ThrowsAsync<NotSupportedException>(() => client.WriteAsync(new byte[1]).InTime());
+        await Assert.ThrowsAsync<NotSupportedException>(() => client.WriteAsync(new ReadOnlySequence<byte>(new byte[1])).InTime());
         await Assert.ThrowsAsync<NotSupportedException>(() => Limits.Blocking(() => client.Write(new byte[1])).InTime());
         await Assert.ThrowsAsync<NotSupportedException>(() => client.SendFileAsync(file.Handle, 0, 1).InTime());
 
@@ -169,6 +173,31 @@ public class SendFileTests
 
         await Pattern.ReceiveAsync(pair.Server, Size, buffer: 3_000).InTime();
         await sending.InTime();
+    }
+
+    /// <summary>A key that is good for less than the file: changed on the way, or the end of what can be sent.</summary>
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    [Trait("Pitfall", "22")]
+    public async Task A_file_longer_than_a_key_is_good_for(TlsMode mode, SslProtocols version)
+    {
+        const int Records = 20;
+        const int Good = Records * 16 * 1024;
+        using PatternFile file = new(FileSize);
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version, tune: o => o.RecordLimit = Records);
+        Task sending = Client(pair).SendFileAsync(file.Handle, 0, FileSize).AsTask();
+        if (version == SslProtocols.Tls13 && (mode == TlsMode.DirectOpenSsl || KtlsPlatform.CanRekey))
+        {
+            await Pattern.ReceiveAsync(pair.Server, FileSize).InTime();
+            await sending.InTime();
+            await AssertUsable(pair);
+            return;
+        }
+
+        await Pattern.ReceiveAsync(pair.Server, Good).InTime();
+        Assert.Equal(0, await pair.Server.ReadAsync(new byte[1]).InTime());
+        await Assert.ThrowsAsync<KtlsRekeyException>(() => sending.InTime());
+        await Assert.ThrowsAsync<KtlsRekeyException>(() => Client(pair).SendFileAsync(file.Handle, 0, 1).InTime());
     }
 
     [Theory]

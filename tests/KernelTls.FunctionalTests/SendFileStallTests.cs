@@ -20,6 +20,9 @@ public class SendFileStallTests : KernelTest
     private const int MaxSegmentOption = 2; // TCP_MAXSEG
     private const int Mebibyte = 1 << 20;
 
+    /// <summary>Least, first and largest send buffer of this network namespace's sockets.</summary>
+    private const string BufferLimits = "/proc/sys/net/ipv4/tcp_wmem";
+
     private delegate Task Sending(KtlsStream stream, Socket socket, SafeFileHandle file, long count);
 
     [Fact]
@@ -81,29 +84,49 @@ public class SendFileStallTests : KernelTest
         }
     });
 
+    /// <summary>To the arrival of the last byte at a peer that reads as fast as it can, without decrypting.</summary>
     private static async Task<Measure> MeasureAsync(PatternFile file, long count, int segment, bool smallBuffer, Sending send)
     {
-        SocketPair sockets = await SocketPair.ConnectAsync(socket =>
+        string limits = File.ReadAllText(BufferLimits);
+        try
         {
-            if (segment != 0)
-            {
-                socket.SetRawSocketOption((int)ProtocolType.Tcp, MaxSegmentOption, BitConverter.GetBytes(segment));
-            }
-
             if (smallBuffer)
             {
-                // The kernel doubles it: room for one large segment.
-                socket.SendBufferSize = 32 * 1024;
+                File.WriteAllText(BufferLimits, "4096 16384 65536");
             }
-        });
-        await using Meeting meeting = await new Meeting(TlsMode.Kernel, TlsMode.Kernel, SslProtocols.Tls13) { Sockets = sockets }
-            .SucceedAsync();
-        long before = DelayedAcknowledgements();
-        Stopwatch time = Stopwatch.StartNew();
-        Task receiving = Pattern.ReceiveAsync(meeting.Server, count);
-        Task sending = Task.Run(() => send((KtlsStream)meeting.Client, sockets.Client, file.Handle, count));
-        await Task.WhenAll(receiving, sending).InTime($"{count} bytes");
-        return new Measure(time.Elapsed, DelayedAcknowledgements() - before);
+
+            SocketPair sockets = await SocketPair.ConnectAsync(socket =>
+            {
+                if (segment != 0)
+                {
+                    socket.SetRawSocketOption((int)ProtocolType.Tcp, MaxSegmentOption, BitConverter.GetBytes(segment));
+                }
+            });
+            await using TlsPair pair = await TlsPair.ConnectAsync(
+                TlsMode.Kernel, TlsMode.DirectOpenSsl, SslProtocols.Tls13, sockets: sockets);
+            long before = DelayedAcknowledgements();
+            Stopwatch time = Stopwatch.StartNew();
+            Task<long> draining = Limits.Blocking(() => Drain(sockets.Server));
+            await Task.Run(() => send((KtlsStream)pair.Client, sockets.Client, file.Handle, count)).InTime($"sending {count} bytes");
+            sockets.Client.Shutdown(SocketShutdown.Send);
+            Assert.True(await draining.InTime("the end") > count);
+            return new Measure(time.Elapsed, DelayedAcknowledgements() - before);
+        }
+        finally
+        {
+            File.WriteAllText(BufferLimits, limits);
+        }
+    }
+
+    private static long Drain(Socket socket)
+    {
+        byte[] buffer = new byte[256 * 1024];
+        long count = 0;
+        for (int read; (read = socket.Receive(buffer)) > 0; count += read)
+        {
+        }
+
+        return count;
     }
 
     /// <summary>TcpExt: DelayedACKs of /proc/net/netstat: a line of names, then one of values.</summary>

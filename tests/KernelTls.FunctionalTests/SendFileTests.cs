@@ -1,6 +1,5 @@
 using System.Globalization;
 using System.Net.Sockets;
-using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 using System.Security.Authentication;
 using KernelTls.Interop;
@@ -94,8 +93,7 @@ public class SendFileTests : KernelTest
         byte[] answer = new byte[3];
         Task reading = client.ReadExactlyAsync(answer).AsTask();
 
-        Assert.True(ConnectionOf(SessionOf((KtlsStream)pair.Server)!).TryUpdateKey(requestPeer: true, out NativeResult update));
-        Assert.Equal(NativeStatus.Ok, update.Status);
+        await ((KtlsStream)pair.Server).UpdateKeysAsync(requestPeerUpdate: true).InTime();
         if (client.Offload.IsComplete && !KtlsPlatform.CanRekey)
         {
             await Assert.ThrowsAsync<KtlsRekeyException>(() => reading.InTime());
@@ -126,10 +124,10 @@ public class SendFileTests : KernelTest
     {
         foreach (bool wanted in new[] { false, true })
         {
-            using SocketPair sockets = await SocketPair.ConnectAsync();
-            await using KtlsStream client = await ConnectAsync(sockets, wanted);
+            await using TlsPair pair = await TlsPair.ConnectAsync(
+                TlsMode.Kernel, SslProtocols.Tls13, tune: o => o.ZeroCopySendFile = wanted);
             byte[] value = new byte[4];
-            sockets.Client.GetRawSocketOption(TlsSession.LevelTls, TlsSession.ZeroCopyReadOnly, value);
+            pair.ClientSocket.GetRawSocketOption(TlsSession.LevelTls, TlsSession.ZeroCopyReadOnly, value);
             Assert.Equal(wanted ? 1 : 0, BitConverter.ToInt32(value));
         }
     }
@@ -145,16 +143,10 @@ public class SendFileTests : KernelTest
     public async Task A_file_that_changes_meanwhile_is_sent_as_old_or_new_bytes(bool zeroCopy)
     {
         using PatternFile file = new(FileSize);
-        using SocketPair sockets = await SocketPair.ConnectAsync();
-        await using KtlsStream client = new(
-            new NetworkStream(sockets.Client), false, new KtlsOptions { Mode = KtlsMode.Required, ZeroCopySendFile = zeroCopy });
-        await using KtlsStream server = new(
-            new NetworkStream(sockets.Server), false, new KtlsOptions { Mode = KtlsMode.Preferred });
-        sockets.Client.SendBufferSize = sockets.Server.ReceiveBufferSize = 128 * 1024;
-        await Task.WhenAll(
-            client.AuthenticateAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls12)),
-            server.AuthenticateAsServerAsync(Handshakes.ServerOptions(SslProtocols.Tls12))).InTime("a handshake");
-        Task sending = client.SendFileAsync(file.Handle, 0, FileSize).AsTask();
+        await using TlsPair pair = await TlsPair.ConnectAsync(
+            TlsMode.Kernel, SslProtocols.Tls12, tune: o => o.ZeroCopySendFile = zeroCopy);
+        pair.ShrinkBuffers();
+        Task sending = ((KtlsStream)pair.Client).SendFileAsync(file.Handle, 0, FileSize).AsTask();
         await sending.StaysPending();
 
         using (SafeFileHandle writable = File.OpenHandle(file.FullName, FileMode.Open, FileAccess.Write, FileShare.ReadWrite))
@@ -163,7 +155,7 @@ public class SendFileTests : KernelTest
         }
 
         byte[] received = new byte[FileSize];
-        await server.ReadExactlyAsync(received).InTime();
+        await pair.Server.ReadExactlyAsync(received).InTime();
         await sending.InTime();
         Assert.True(received.AsSpan(0, 1_000).SequenceEqual(Pattern.At(0, 1_000).Span), "the first bytes were sent before");
         Assert.False(received.AsSpan(FileSize - 1_000).ContainsAnyExcept((byte)0), "the last bytes were not");
@@ -177,24 +169,7 @@ public class SendFileTests : KernelTest
         }
     }
 
-    private static async Task<KtlsStream> ConnectAsync(SocketPair sockets, bool zeroCopy)
-    {
-        KtlsStream client = new(
-            new NetworkStream(sockets.Client), false, new KtlsOptions { Mode = KtlsMode.Preferred, ZeroCopySendFile = zeroCopy });
-        await using KtlsStream server = new(new NetworkStream(sockets.Server), true, new KtlsOptions { Mode = KtlsMode.Preferred });
-        await Task.WhenAll(
-            client.AuthenticateAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)),
-            server.AuthenticateAsServerAsync(Handshakes.ServerOptions(SslProtocols.Tls13))).InTime("a handshake");
-        return client;
-    }
-
     /// <summary>What system calls have written to files and from files to sockets; sending memory does not count (/proc/self/io).</summary>
     private static long BytesWritten() => long.Parse(
         File.ReadLines("/proc/self/io").Single(l => l.StartsWith("wchar:", StringComparison.Ordinal))[6..], CultureInfo.InvariantCulture);
-
-    [UnsafeAccessor(UnsafeAccessorKind.Field, Name = "_session")]
-    private static extern ref TlsSession? SessionOf(KtlsStream stream);
-
-    [UnsafeAccessor(UnsafeAccessorKind.Field, Name = "_connection")]
-    private static extern ref TlsConnection ConnectionOf(TlsSession session);
 }
