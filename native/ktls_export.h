@@ -250,7 +250,7 @@ KtlsNative_Read(KtlsConnection* connection, int32_t socket, uint8_t* buffer, int
 KTLS_EXPORT int32_t
 KtlsNative_Write(KtlsConnection* connection, int32_t socket, const uint8_t* buffer, int32_t length, KtlsResult* result);
 
-/* Data where a direction is in the kernel; OpenSSL has no part in it, and no connection is named. Neither call waits. */
+/* Data where a direction is in the kernel; OpenSSL has no part in it, and no connection is named. Neither waits. */
 
 /* One recv(2) into buffer, from as many records as are there. 0 with *received 0: FIN. EAGAIN: nothing is there. EIO:
  * the next record is not data, and stays for KtlsNative_Read; EBADMSG and EKEYEXPIRED are its to explain as well. */
