@@ -37,13 +37,7 @@ public class SendFileTests : KernelTest
         using PatternFile file = new(FileSize);
         await using TlsPair pair = await ConnectAsync(version);
         pair.ShrinkBuffers();
-        long filled = 0;
-        while (pair.ClientSocket.Poll(Limits.Absence, SelectMode.SelectWrite))
-        {
-            await pair.Client.WriteAsync(Pattern.At(filled, 1_000)).InTime();
-            filled += 1_000;
-        }
-
+        long filled = Fill(pair.ClientSocket, file.Handle);
         using CancellationTokenSource source = new();
         Task sending = ((KtlsStream)pair.Client).SendFileAsync(file.Handle, 0, FileSize, source.Token).AsTask();
         await sending.StaysPending();
@@ -167,6 +161,23 @@ public class SendFileTests : KernelTest
                 Assert.Fail($"The byte at {i} is {received[i]}, neither {old[i]} nor 0.");
             }
         }
+    }
+
+    /// <summary>Sends the file until there is no room for a byte more, not even a while later; returns how much that was.</summary>
+    private static long Fill(Socket socket, SafeFileHandle file)
+    {
+        long offset = 0;
+        do
+        {
+            while (SystemCalls.SendFile(socket.SafeHandle, file, ref offset, 1_000) > 0)
+            {
+            }
+
+            Assert.Equal(SystemCalls.TryAgain, Marshal.GetLastPInvokeError());
+        }
+        while (socket.Poll(Limits.Absence, SelectMode.SelectWrite) || SystemCalls.SendFile(socket.SafeHandle, file, ref offset, 1_000) > 0);
+
+        return offset;
     }
 
     /// <summary>What system calls have written to files and from files to sockets; sending memory does not count (/proc/self/io).</summary>
