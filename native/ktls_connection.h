@@ -51,6 +51,7 @@ struct KtlsConnection
     bool beforeHello;          /* nothing has been sent: not begun, or paused at the ClientHello */
     bool established;          /* the handshake has ended well */
     bool certificateRequested; /* client: the server has sent a CertificateRequest */
+    bool sendOffloaded;        /* once established: the kernel encrypts. It never goes back on that. */
     bool closeSent;            /* close_notify is out */
     bool updateStarted;        /* a KeyUpdate is queued in OpenSSL and not yet written */
     bool writeWaits;           /* OpenSSL holds the encrypted half of a Write that found no room */

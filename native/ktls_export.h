@@ -13,13 +13,15 @@
  *   - Once OpenSSL has ended a connection (TLS_ERROR with an alert sent or received, UNEXPECTED_EOF), every later call
  *     on it repeats that result. A failed system call (SYSCALL) is not repeated: what the peer sent before it may
  *     still be read.
- *   - Read, Write, Shutdown, KeyUpdate and RequestCertificate answer ENOTCONN before the handshake has ended well;
- *     Write and KeyUpdate answer EPIPE after Shutdown.
- *   - A KtlsConnection is not thread-safe: the caller serialises all calls on one connection. Different
- *     connections are independent. A KtlsContext may be shared by connections on any thread once created.
+ *   - Read, Write, SendFile, Shutdown, KeyUpdate and RequestCertificate answer ENOTCONN before the handshake has ended
+ *     well; Write, SendFile and KeyUpdate answer EPIPE after Shutdown.
+ *   - A KtlsConnection is not thread-safe: the caller serialises all calls on one connection (SendFile knows an
+ *     exception). Different connections are independent. A KtlsContext may be shared by connections on any thread once
+ * created.
  *   - The caller names the socket in each I/O call. It must be the one the connection was created with; holding
  *     a reference on its SafeHandle during the call is what keeps the descriptor from being reused.
- *   - The process must ignore SIGPIPE (the .NET runtime does): OpenSSL writes with write(2).
+ *   - The process must ignore SIGPIPE (the .NET runtime does): OpenSSL writes with write(2),
+ *     and sendfile(2) has no flags.
  */
 #ifndef KTLS_EXPORT_H
 #define KTLS_EXPORT_H
@@ -79,7 +81,7 @@ typedef struct KtlsResult
 {
     int32_t status;       /* KTLS_STATUS_* */
     int32_t sysErrno;     /* errno at the failing call; 0 when it plays no part */
-    int64_t bytes;        /* bytes read or written by Read and Write, else 0 */
+    int64_t bytes;        /* bytes read or written by Read, Write and SendFile, else 0 */
     int64_t openSslError; /* earliest code of the error queue, 0 when the queue was empty */
     int32_t reason;       /* ERR_GET_REASON(openSslError): SSL_R_*; 1000 + alert number for a peer's alert */
     int32_t pending;      /* 1: OpenSSL holds bytes received but not handed out (SSL_has_pending) */
@@ -251,8 +253,7 @@ KtlsNative_Read(KtlsConnection* connection, int32_t socket, uint8_t* buffer, int
 KTLS_EXPORT int32_t
 KtlsNative_Write(KtlsConnection* connection, int32_t socket, const uint8_t* buffer, int32_t length, KtlsResult* result);
 
-/* Data where a direction is in the kernel; OpenSSL has no part in it, and no connection is named. Neither call waits.
- */
+/* Data where a direction is in the kernel; OpenSSL has no part in it, and no connection is named. Neither waits. */
 
 /* One recv(2) into buffer, from as many records as are there. 0 with *received 0: FIN. EAGAIN: nothing is there. EIO:
  * the next record is not data, and stays for KtlsNative_Read; EBADMSG and EKEYEXPIRED are its to explain as well. */
@@ -261,6 +262,16 @@ KTLS_EXPORT int32_t KtlsNative_SocketReceive(int32_t socket, uint8_t* buffer, in
 /* One sendmsg(2) of 1 to 64 segments, so that small ones share a record. *sent may be less than was offered: the rest
  * found no room. EAGAIN: nothing did. No SIGPIPE is raised. */
 KTLS_EXPORT int32_t KtlsNative_SocketSend(int32_t socket, const KtlsBlob* segments, int32_t count, int64_t* sent);
+
+/* sendfile(2), one step: sends up to count bytes (1 to INT32_MAX) of file from offset (0 or more) on, where sending is
+ * in the kernel. file is borrowed for the call; its own position is neither used nor moved. Reading it may block,
+ * sending does not. OK: bytes were sent, fewer than count where the socket is full or the file ends; 0: the file has
+ * none at offset. WANT_WRITE: none were sent. SYSCALL, none were sent: ESPIPE (file cannot seek), EINVAL (its file
+ * system cannot do this: read it and send(2)), a failure of reading file, or of the connection. EPERM: sending is not
+ * in the kernel. Uses nothing of OpenSSL: beside a Read or GetConnectionInfo on another thread it is safe, unlike
+ * anything else; to Shutdown, KeyUpdate and RequestCertificate it is data by send(2). */
+KTLS_EXPORT int32_t KtlsNative_SendFile(
+    KtlsConnection* connection, int32_t socket, int32_t file, int64_t offset, int32_t count, KtlsResult* result);
 
 /* A server asks its client for a certificate on an established TLS 1.3 connection (RFC 8446, 4.6.2), and takes the
  * answer. Called again until it says OK: it sends the request once (WANT_WRITE: again when writable; no data by send(2)

@@ -169,7 +169,11 @@ int32_t KtlsNative_Handshake(
     connection->verifyState = 0;
     connection->beforeHello = result->status == KTLS_STATUS_WANT_CLIENT_HELLO;
 
-    connection->established |= result->status == KTLS_STATUS_OK;
+    if (result->status == KTLS_STATUS_OK)
+    {
+        connection->sendOffloaded = KtlsIo_IsSendOffloaded(api, connection->ssl);
+        connection->established = true;
+    }
     KtlsConnection_NoteFailure(api, connection, result);
     return 0;
 }

@@ -83,8 +83,8 @@ public sealed class KtlsOptions
     /// a hostile peer doubles the work for a byte of padding each. And kernels (6.12 was seen to) copy the second outcome to the
     /// wrong place, so that of several such records the application reads wrong bytes, without an error.
     /// <c>TlsRxNoPadViolation</c> in <c>/proc/net/tls_stat</c> counts padded records, <c>TlsDecryptRetry</c> those and the
-    /// control records, such as session tickets. Needs Linux 6.0 (<see cref="KtlsPlatform.CanExpectNoPadding"/>); a kernel that refuses is an
-    /// event, and the connection goes on.
+    /// control records, such as session tickets. Needs Linux 6.0 (<see cref="KtlsPlatform.CanExpectNoPadding"/>); a kernel that
+    /// refuses is an event, and the connection goes on.
     /// </remarks>
     public bool ExpectNoPadding { get; set; }
 
@@ -111,4 +111,18 @@ public sealed class KtlsOptions
             _busyPoll = value;
         }
     }
+
+    /// <summary>
+    /// A network device that encrypts reads the pages of a file sent by <see cref="KtlsStream.SendFileAsync"/> where they are,
+    /// instead of a copy (TLS_TX_ZEROCOPY_RO, Documentation/networking/tls.rst). It changes nothing where the kernel itself
+    /// encrypts. Default: <see langword="false"/>.
+    /// </summary>
+    /// <remarks>
+    /// Dangerous where files change: after a retransmission a page is encrypted again under the same nonce. If it has changed
+    /// since, the peer finds the record forged and ends the connection, and who sees both versions on the wire learns about
+    /// their contents. Only for files that nobody writes to or truncates until the peer has acknowledged them, which is later
+    /// than SendFileAsync completes. A kernel before Linux 5.19 refuses it: an event (SocketOptionRefused) says so,
+    /// and the connection goes on without.
+    /// </remarks>
+    public bool ZeroCopySendFile { get; set; }
 }

@@ -73,6 +73,7 @@ public partial class KtlsStream
         if (Alive is not { } session)
         {
             ThrowIfHandshakeFailed();
+            ThrowIfFileInTheWay();
             base.Write(buffer);
             return;
         }
@@ -99,6 +100,7 @@ public partial class KtlsStream
         }
 
         ThrowIfHandshakeFailed();
+        ThrowIfFileInTheWay();
         return base.WriteAsync(buffer, cancellationToken);
     }
 
@@ -117,6 +119,7 @@ public partial class KtlsStream
         }
 
         ThrowIfHandshakeFailed();
+        ThrowIfFileInTheWay();
         return buffers.IsSingleSegment
             ? base.WriteAsync(buffers.First, cancellationToken)
             : WriteManagedAsync(buffers, cancellationToken);
@@ -158,7 +161,16 @@ public partial class KtlsStream
     /// </summary>
     /// <exception cref="InvalidOperationException">There was no successful handshake, or close_notify was sent before.</exception>
     /// <exception cref="IOException">The transport failed.</exception>
-    public override Task ShutdownAsync() => Alive is { } session ? session.Sender.ShutdownAsync() : base.ShutdownAsync();
+    public override Task ShutdownAsync()
+    {
+        if (Alive is { } session)
+        {
+            return session.Sender.ShutdownAsync();
+        }
+
+        ThrowIfFileInTheWay();
+        return base.ShutdownAsync();
+    }
 
     /// <summary>
     /// Asks the client for its certificate after the handshake: by post-handshake authentication (RFC 8446, section 4.6.2),

@@ -72,9 +72,9 @@ public class TransportOptionTests
         List<string> refused = Refusals.Collect();
         ConnectionInfo info = new() { KtlsReceive = 1, ProtocolVersion = 0x0304 };
 
-        new TransportOptions(IsServer: false, null, ExpectNoPadding: false).ApplyExpectNoPadding(sockets.Client, info);
+        new TransportOptions(IsServer: false, null, ExpectNoPadding: false).ApplyToKernel(sockets.Client, info);
         Assert.Empty(refused);
-        new TransportOptions(IsServer: false, null, ExpectNoPadding: true).ApplyExpectNoPadding(sockets.Client, info);
+        new TransportOptions(IsServer: false, null, ExpectNoPadding: true).ApplyToKernel(sockets.Client, info);
 
         Assert.StartsWith("TLS_RX_EXPECT_NO_PAD ", Assert.Single(refused), StringComparison.Ordinal);
     }

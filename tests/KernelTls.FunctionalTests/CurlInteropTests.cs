@@ -88,7 +88,7 @@ public class CurlInteropTests : InteropTest
         AssertCounted(before, version);
     }
 
-    private static ExternalProgram Start(
+    internal static ExternalProgram Start(
         ForeignPeer listener, TemporaryDirectory directory, SslProtocols version, params string[] more) =>
         ExternalProgram.Start(
             "curl",

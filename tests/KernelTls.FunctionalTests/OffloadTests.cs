@@ -296,7 +296,7 @@ public class OffloadTests : KernelTest
         Assert.Equal(0, await pair.Server.ReadAsync(new byte[1]).InTime());
     }
 
-    private static unsafe SocketInfo Ask(System.Net.Sockets.Socket socket)
+    internal static unsafe SocketInfo Ask(System.Net.Sockets.Socket socket)
     {
         SocketInfo info;
         Assert.Equal(0, KtlsNative.KtlsNative_GetSocketInfo(socket.SafeHandle, &info));

@@ -1,5 +1,7 @@
 using System.Diagnostics.Tracing;
 using KernelTls.Diagnostics;
+using KernelTls.Interop;
+using KernelTls.IO;
 using KernelTls.Tests;
 
 namespace KernelTls.UnitTests;
@@ -72,6 +74,21 @@ public class EventSourceTests
 
         EventWrittenEventArgs written = Assert.Single(listener.Events, e => e.EventName == "HandshakeFailed");
         Assert.Equal(typeof(IOException).FullName, written.Payload![1]);
+    }
+
+    [Fact]
+    public async Task An_option_that_the_kernel_refuses_is_an_event()
+    {
+        using Listener listener = new(EventLevel.Warning);
+        using SocketPair pair = await SocketPair.ConnectAsync();
+
+        // Without the upper layer there is nobody to take it.
+        new TransportOptions(IsServer: true, ZeroCopySendFile: true).ApplyToKernel(pair.Client, new ConnectionInfo { KtlsSend = 1 });
+
+        EventWrittenEventArgs written = Assert.Single(listener.Events, e => e.EventName == "SocketOptionRefused");
+        Assert.Equal([true, "TLS_TX_ZEROCOPY_RO"], written.Payload!.Take(2));
+        Assert.NotEmpty((string)written.Payload![2]!);
+        Assert.Equal(EventLevel.Warning, written.Level);
     }
 
     [Fact]

@@ -23,6 +23,9 @@ public static class Modes
 
     public static TheoryData<TlsMode, SslProtocols> AllOnOpenSsl => Cross(OnOpenSsl);
 
+    /// <summary>The modes of KtlsStream: what SslStream does not have.</summary>
+    public static TheoryData<TlsMode, SslProtocols> AllOfKtlsStream => Cross(Every.Where(m => m != TlsMode.Stock));
+
     public static TheoryData<TlsMode, SslProtocols> AllManaged => Cross(Every.Except(OnOpenSsl));
 
     /// <summary>Every mode, with each of the values.</summary>

@@ -16,12 +16,14 @@ internal sealed class SocketPair : IDisposable
 
     public Socket Server { get; }
 
-    public static async Task<SocketPair> ConnectAsync()
+    /// <param name="prepare">What is to be done to the client's socket before it connects.</param>
+    public static async Task<SocketPair> ConnectAsync(Action<Socket>? prepare = null)
     {
         using Socket listener = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
         listener.Bind(new IPEndPoint(IPAddress.Loopback, 0));
         listener.Listen(1);
         Socket client = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
+        prepare?.Invoke(client);
         Task<Socket> accepting = listener.AcceptAsync();
         await client.ConnectAsync(listener.LocalEndPoint!).InTime("a TCP connection over loopback");
         Socket server = await accepting.InTime("accepting the connection");

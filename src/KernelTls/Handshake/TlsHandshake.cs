@@ -36,7 +36,8 @@ internal sealed class TlsHandshake : IDisposable
         Socket socket, SafeTlsContextHandle context, HandshakeSettings settings, SslStream stream, KtlsOptions options)
     {
         _socket = socket;
-        _transport = new TransportOptions(settings.IsServer, options.BusyPoll, options.ExpectNoPadding);
+        _transport = new TransportOptions(
+            settings.IsServer, options.BusyPoll, options.ExpectNoPadding, options.ZeroCopySendFile);
         _stream = stream;
         _options = options;
         _settings = settings;
@@ -255,7 +256,7 @@ internal sealed class TlsHandshake : IDisposable
             _options,
             Platform.Current);
         _handedOver = true;
-        _transport.ApplyExpectNoPadding(_socket, info);
+        _transport.ApplyToKernel(_socket, info);
         return session;
     }
 }

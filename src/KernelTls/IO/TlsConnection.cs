@@ -2,6 +2,7 @@ using System.Net.Sockets;
 using System.Runtime.InteropServices;
 using System.Security.Authentication;
 using KernelTls.Interop;
+using Microsoft.Win32.SafeHandles;
 
 namespace KernelTls.IO;
 
@@ -74,6 +75,17 @@ internal sealed partial class TlsConnection : IDisposable
             }
         }
 
+        return result;
+    }
+
+    /// <summary>
+    /// A step of sendfile(2), where sending is in the kernel. May send a part; Ok with none says that the file has none there.
+    /// Takes no lock, because it uses no SSL*: reading the file may block, and a read is not to wait for that.
+    /// </summary>
+    public unsafe NativeResult SendFile(SafeFileHandle file, long offset, int count)
+    {
+        NativeResult result;
+        Check(KtlsNative.KtlsNative_SendFile(_handle, _socket, file, offset, count, &result));
         return result;
     }
 

@@ -46,6 +46,15 @@ internal static class TlsErrors
     public static IOException Truncated() =>
         new("The connection was closed without a TLS close_notify alert: the data may be truncated.");
 
+    public static NotSupportedException WritePending() =>
+        new("This method may not be called while another write operation is pending.");
+
+    public static IOException Broken() =>
+        new("An earlier write failed or was cancelled half-way; nothing can follow it on this connection.");
+
+    /// <summary>Of a call that works on a socket and a file: the socket is to blame.</summary>
+    public static bool IsOfConnection(int errno) => ToSocketError(errno) != SocketError.SocketError;
+
     public static KtlsRekeyException Rekey(Exception? inner) =>
         new(KtlsRekeyFailure.NotSupported, "The peer changed its TLS 1.3 keys (KeyUpdate), and this kernel or OpenSSL cannot do so while the kernel holds "
             + "them. Linux 6.14 and OpenSSL 3.2 can; on this host, turn kernel TLS off for peers that update keys.", inner);

@@ -161,7 +161,7 @@ internal sealed partial class TlsSender : IDisposable
     {
         if (Interlocked.Exchange(ref _writing, 1) != 0)
         {
-            throw new NotSupportedException("This method may not be called while another write operation is pending.");
+            throw TlsErrors.WritePending();
         }
     }
 
@@ -347,7 +347,7 @@ internal sealed partial class TlsSender : IDisposable
             case State.Closed:
                 throw new InvalidOperationException("Not possible after close_notify was sent by ShutdownAsync.");
             case State.Broken:
-                throw new IOException("An earlier write failed or was cancelled half-way; nothing can follow it on this connection.");
+                throw TlsErrors.Broken();
         }
     }
 

@@ -8,12 +8,14 @@ namespace KernelTls.IO;
 /// The options that are told to the socket. None of them changes what is sent or received, so that a socket which refuses one
 /// goes on without it, with an event.
 /// </summary>
-internal readonly record struct TransportOptions(bool IsServer, TimeSpan? BusyPoll, bool ExpectNoPadding)
+internal readonly record struct TransportOptions(
+    bool IsServer, TimeSpan? BusyPoll = null, bool ExpectNoPadding = false, bool ZeroCopySendFile = false)
 {
     private const int SolSocket = 1;
     private const int SoBusyPoll = 46;
     private const int SoPreferBusyPoll = 69;
-    private const int SolTls = 282;
+    internal const int SolTls = 282;
+    internal const int TlsSendZeroCopyReadOnly = 3;
     private const int TlsReceiveExpectNoPad = 4;
     private const int Tls13 = 0x0304;
 
@@ -26,9 +28,15 @@ internal readonly record struct TransportOptions(bool IsServer, TimeSpan? BusyPo
         }
     }
 
-    /// <summary>The kernel takes it once it has the receiving keys, and for TLS 1.3 only: other versions have no padding.</summary>
-    public void ApplyExpectNoPadding(Socket socket, in ConnectionInfo info)
+    /// <summary>What the kernel takes once it has the keys of a direction.</summary>
+    public void ApplyToKernel(Socket socket, in ConnectionInfo info)
     {
+        if (ZeroCopySendFile && info.KtlsSend != 0)
+        {
+            Set(socket, SolTls, TlsSendZeroCopyReadOnly, 1, "TLS_TX_ZEROCOPY_RO");
+        }
+
+        // For TLS 1.3 only: other versions have no padding.
         if (ExpectNoPadding && info.KtlsReceive != 0 && info.ProtocolVersion == Tls13)
         {
             Set(socket, SolTls, TlsReceiveExpectNoPad, 1, "TLS_RX_EXPECT_NO_PAD");

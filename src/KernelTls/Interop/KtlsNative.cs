@@ -1,5 +1,6 @@
 using System.Net.Sockets;
 using System.Runtime.InteropServices;
+using Microsoft.Win32.SafeHandles;
 
 namespace KernelTls.Interop;
 
@@ -86,6 +87,15 @@ internal static unsafe partial class KtlsNative
 
     [LibraryImport(LibraryName)]
     internal static partial int KtlsNative_SocketSend(SafeSocketHandle socket, Blob* segments, int count, long* sent);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_SendFile(
+        SafeTlsConnectionHandle connection,
+        SafeSocketHandle socket,
+        SafeFileHandle file,
+        long offset,
+        int count,
+        NativeResult* result);
 
     [LibraryImport(LibraryName)]
     internal static partial int KtlsNative_Shutdown(

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Files by sendfile(2), where the kernel encrypts.
+ */
+#include "fixture.h"
+#include "test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum
+{
+    FILE_SIZE = 300 * 1000
+};
+
+/* A file in memory, of the pattern. */
+static int OpenFile(void)
+{
+    static uint8_t s_content[FILE_SIZE];
+    for (size_t i = 0; i < FILE_SIZE; i++)
+    {
+        s_content[i] = Fixture_PatternAt(i);
+    }
+    int file = memfd_create("sendfile", MFD_CLOEXEC);
+    CHECK(file >= 0);
+    CHECK_EQ(write(file, s_content, FILE_SIZE), FILE_SIZE);
+    return file;
+}
+
+static void SendStep(const Link* link, int file, int64_t offset, int32_t count, KtlsResult* result)
+{
+    CHECK_EQ(KtlsNative_SendFile(link->client, link->pair.client, file, offset, count, result), 0);
+}
+
+static void ReceivePattern(const Link* link, size_t position, size_t size)
+{
+    uint8_t buffer[20000];
+    KtlsResult result;
+    for (size_t received = 0; received < size; received += (size_t)result.bytes)
+    {
+        size_t left = size - received;
+        int32_t capacity = (int32_t)(left < sizeof(buffer) ? left : sizeof(buffer));
+        Link_ReadOne(link->server, link->pair.server, buffer, capacity, &result);
+        CHECK_EQ(result.status, KTLS_STATUS_OK);
+        for (int64_t i = 0; i < result.bytes; i++)
+        {
+            CHECK_EQ(buffer[i], Fixture_PatternAt(position + received + (size_t)i));
+        }
+    }
+}
+
+static void Arguments(void)
+{
+    KtlsResult result;
+    uint64_t zeroes[64] = {0};
+    int file = OpenFile();
+    KtlsContextOptions client = Fixture_ClientOptions(0);
+    KtlsContextOptions server = Fixture_ServerOptions(0);
+    Link link = Link_Create(&client, &server);
+    KtlsConnection* good = link.client;
+    int socket = link.pair.client;
+    CHECK_EQ(KtlsNative_SendFile(good, socket, file, 0, 1, &result), ENOTCONN);
+    Link_Run(&link);
+    CHECK_EQ(KtlsNative_SendFile(NULL, socket, file, 0, 1, &result), EINVAL);
+    CHECK_EQ(KtlsNative_SendFile((KtlsConnection*)zeroes, socket, file, 0, 1, &result), EINVAL);
+    CHECK_EQ(KtlsNative_SendFile(good, socket, file, 0, 1, NULL), EINVAL);
+    CHECK_EQ(KtlsNative_SendFile(good, link.pair.server, file, 0, 1, &result), EBADF);
+    CHECK_EQ(KtlsNative_SendFile(good, socket, file, -1, 1, &result), EINVAL);
+    CHECK_EQ(KtlsNative_SendFile(good, socket, file, INT64_MAX, 1, &result), EINVAL);
+    CHECK_EQ(KtlsNative_SendFile(good, socket, file, 0, 0, &result), EINVAL);
+    CHECK_EQ(KtlsNative_SendFile(good, socket, file, 0, -1, &result), EINVAL);
+    (void)close(file);
+    Link_Free(&link);
+}
+
+/* Plaintext must not get out where OpenSSL encrypts. */
+static void Refused_where_openssl_sends(void)
+{
+    KtlsResult result;
+    int file = OpenFile();
+    Link link = Link_Establish(TLS1_3_VERSION, 0);
+    CHECK_EQ(KtlsNative_SendFile(link.client, link.pair.client, file, 0, 1000, &result), EPERM);
+    Link_TransferBothWays(&link, 1000);
+    (void)close(file);
+    Link_Free(&link);
+}
+
+static void Sections_arrive(void)
+{
+    static const struct
+    {
+        int64_t offset;
+        int32_t count;
+    } s_sections[] = {{0, 1}, {1, 16383}, {4095, 16384}, {4097, 16385}, {0, FILE_SIZE}, {FILE_SIZE - 1, 1}};
+    for (int32_t version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++)
+    {
+        int file = OpenFile();
+        Link link = Link_Establish(version, KTLS_FLAG_ENABLE_KTLS);
+        for (size_t i = 0; i < sizeof(s_sections) / sizeof(s_sections[0]); i++)
+        {
+            KtlsResult result;
+            int64_t sent = 0;
+            while (sent < s_sections[i].count)
+            {
+                SendStep(&link, file, s_sections[i].offset + sent, s_sections[i].count - (int32_t)sent, &result);
+                CHECK_EQ(result.status, KTLS_STATUS_OK);
+                CHECK(result.bytes > 0);
+                ReceivePattern(&link, (size_t)(s_sections[i].offset + sent), (size_t)result.bytes);
+                sent += result.bytes;
+            }
+            CHECK_EQ(sent, s_sections[i].count);
+        }
+        CHECK_EQ(lseek(file, 0, SEEK_CUR), FILE_SIZE);
+        Link_TransferBothWays(&link, 1000);
+        (void)close(file);
+        Link_Free(&link);
+    }
+}
+
+static void What_cannot_be_sent(void)
+{
+    KtlsResult result;
+    int ends[2];
+    int file = OpenFile();
+    Link link = Link_Establish(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
+    SendStep(&link, file, FILE_SIZE, 100, &result);
+    CHECK_EQ(result.status, KTLS_STATUS_OK);
+    CHECK_EQ(result.bytes, 0);
+    SendStep(&link, -1, 0, 100, &result);
+    CHECK_EQ(result.status, KTLS_STATUS_SYSCALL);
+    CHECK_EQ(result.sysErrno, EBADF);
+    CHECK(pipe(ends) == 0);
+    CHECK_EQ(write(ends[1], "x", 1), 1);
+    SendStep(&link, ends[0], 0, 1, &result);
+    CHECK_EQ(result.status, KTLS_STATUS_SYSCALL);
+    CHECK_EQ(result.sysErrno, ESPIPE);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    (void)close(file);
+    /* Nothing of it is on the wire. */
+    Link_TransferBothWays(&link, 1000);
+    Link_Free(&link);
+}
+
+static void Wants_room(void)
+{
+    KtlsResult result;
+    int file = OpenFile();
+    Link link = Link_Establish(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
+    Fixture_ShrinkBuffers(&link.pair);
+    int64_t sent = 0;
+    int waits = 0;
+    int64_t received = 0;
+    while (sent < FILE_SIZE)
+    {
+        SendStep(&link, file, sent, (int32_t)(FILE_SIZE - sent), &result);
+        if (result.status == KTLS_STATUS_WANT_WRITE)
+        {
+            CHECK_EQ(result.bytes, 0);
+            CHECK_EQ(result.sysErrno, 0);
+            waits++;
+            if (received < sent)
+            {
+                ReceivePattern(&link, (size_t)received, (size_t)(sent - received));
+                received = sent;
+            }
+            Fixture_Wait(link.pair.client, POLLOUT);
+            continue;
+        }
+        CHECK_EQ(result.status, KTLS_STATUS_OK);
+        CHECK(result.bytes > 0);
+        sent += result.bytes;
+    }
+    CHECK(waits > 0);
+    ReceivePattern(&link, (size_t)received, (size_t)(sent - received));
+    Link_TransferBothWays(&link, 1000);
+    (void)close(file);
+    Link_Free(&link);
+}
+
+/* After close_notify, and when the peer is gone: no signal, an answer. */
+static void Closed(void)
+{
+    KtlsResult result;
+    int file = OpenFile();
+    Link link = Link_Establish(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
+    CHECK_EQ(KtlsNative_Shutdown(link.server, link.pair.server, &result), 0);
+    CHECK_EQ(KtlsNative_SendFile(link.server, link.pair.server, file, 0, 1000, &result), EPIPE);
+
+    const struct linger reset = {1, 0};
+    CHECK(setsockopt(link.pair.server, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) == 0);
+    (void)close(link.pair.server);
+    do
+    {
+        SendStep(&link, file, 0, 1000, &result);
+    } while (result.status == KTLS_STATUS_OK);
+    CHECK_EQ(result.status, KTLS_STATUS_SYSCALL);
+    CHECK(result.sysErrno == ECONNRESET || result.sysErrno == EPIPE);
+    SendStep(&link, file, 0, 1000, &result);
+    CHECK_EQ(result.status, KTLS_STATUS_SYSCALL);
+    CHECK_EQ(result.sysErrno, EPIPE);
+
+    (void)close(file);
+    link.pair.server = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    Link_Free(&link);
+}
+
+const Test g_sendFileTests[] = {
+    {"sendfile: arguments", Arguments, false},
+    {"sendfile: refused where OpenSSL sends", Refused_where_openssl_sends, false},
+    {"sendfile: sections arrive", Sections_arrive, true},
+    {"sendfile: what cannot be sent", What_cannot_be_sent, true},
+    {"sendfile: wants room", Wants_room, true},
+    {"sendfile: closed", Closed, true},
+    {NULL, NULL, false}};
