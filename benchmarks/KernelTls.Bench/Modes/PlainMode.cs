@@ -1,0 +1,30 @@
+using System.Net.Sockets;
+
+namespace KernelTls.Bench.Modes;
+
+/// <summary>No TLS: the floor.</summary>
+internal sealed class PlainMode : Mode
+{
+    public override string Name => "plain";
+
+    public override bool HasHandshake => false;
+
+    public override Task<Stream> ConnectAsync(Socket socket) =>
+        Task.FromResult<Stream>(new NetworkStream(socket, ownsSocket: true));
+
+    public override Task<Stream> AcceptAsync(Socket socket) => ConnectAsync(socket);
+
+    public override Task EndSendingAsync(Stream stream)
+    {
+        ((NetworkStream)stream).Socket.Shutdown(SocketShutdown.Send);
+        return Task.CompletedTask;
+    }
+
+    public override void Verify(Stream stream)
+    {
+        if (stream is not NetworkStream)
+        {
+            throw new BenchFailedException($"plain runs on {stream.GetType().Name}");
+        }
+    }
+}
