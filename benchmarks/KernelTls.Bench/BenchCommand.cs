@@ -34,6 +34,8 @@ internal static class BenchCommand
             goals,
             MeasureCommand(),
             CryptoCommand(),
+            ProfileCommand(),
+            ListCommand(),
         };
         command.SetAction((arguments, cancellationToken) => GuardAsync(async () =>
         {
@@ -64,11 +66,23 @@ internal static class BenchCommand
     }
 
     /// <summary>One scenario in one mode, in this process; the result is a line of JSON.</summary>
-    private static Command MeasureCommand()
+    private static Command MeasureCommand() => InProcess(
+        Measure,
+        "One scenario in one mode, in this process.",
+        async (row, mode, scenario) =>
+        {
+            Measurement measured = await Meter.MeasureAsync(row.Name, mode.Name, scenario);
+            Console.Out.WriteLine(JsonSerializer.Serialize(measured, BenchJson.Default.Measurement));
+        });
+
+    private static Command ProfileCommand() => InProcess(
+        "profile", "Where the instructions of one scenario in one mode go.", (_, _, scenario) => Meter.ProfileAsync(scenario));
+
+    private static Command InProcess(string name, string description, Func<Row, Mode, Scenario, Task> run)
     {
         Argument<string> scenario = new("scenario");
         Argument<string> mode = new("mode");
-        Command command = new(Measure, "One scenario in one mode, in this process.") { scenario, mode };
+        Command command = new(name, description) { scenario, mode };
         command.Hidden = true;
         command.SetAction((arguments, _) => GuardAsync(async () =>
         {
@@ -76,10 +90,21 @@ internal static class BenchCommand
             BenchCertificates certificates = new();
             Mode chosen = ModeTable.Create(arguments.GetValue(mode)!, certificates, row.Resumes);
             using Scenario running = row.Create(chosen, certificates);
-            Measurement measured = await Meter.MeasureAsync(row.Name, chosen.Name, running);
-            Console.Out.WriteLine(JsonSerializer.Serialize(measured, BenchJson.Default.Measurement));
+            await run(row, chosen, running);
             return Ok;
         }));
+        return command;
+    }
+
+    /// <summary>For eng/bench, which checks names before it boots a machine.</summary>
+    private static Command ListCommand()
+    {
+        Command command = new("list", "The names of rows and modes.") { Hidden = true };
+        command.SetAction(_ =>
+        {
+            Console.Out.WriteLine($"scenario: {string.Join(' ', Row.All.Select(row => row.Name))}");
+            Console.Out.WriteLine($"mode: {string.Join(' ', ModeTable.Names)}");
+        });
         return command;
     }
 

@@ -10,6 +10,7 @@ namespace KernelTls.Bench;
 internal static class Meter
 {
     private const int MeasuredRounds = 5;
+    private const int ProfiledRounds = 10;
     private const int MostWarmUpRounds = 20;
     private const double Settled = 0.01;
     private const double InstructionsPerMillisecond = 1_000_000;
@@ -21,19 +22,20 @@ internal static class Meter
     {
         await scenario.PrepareAsync().InTime("the first connection");
         await WarmUpAsync(scenario);
-
-        List<double> rounds = [];
-        long allocated = 0;
-        for (int i = 0; i < MeasuredRounds; i++)
+        double[] rounds = new double[MeasuredRounds];
+        for (int i = 0; i < rounds.Length; i++)
         {
-            long allocatedBefore = GC.GetTotalAllocatedBytes(precise: true);
-            rounds.Add(await RunRoundAsync(scenario));
-            allocated += GC.GetTotalAllocatedBytes(precise: true) - allocatedBefore;
-            scenario.Verify();
+            rounds[i] = (await RunRoundAsync(scenario, scenario.OperationsPerRound)).Instructions / scenario.OperationsPerRound;
         }
 
-        double allocatedPerOp = (double)allocated / (MeasuredRounds * scenario.OperationsPerRound);
-        return Measurement.Of(name, mode, Measurement.Instructions, allocatedPerOp, rounds);
+        return Measurement.Of(name, mode, Measurement.Instructions, await CountAllocatedAsync(scenario), rounds);
+    }
+
+    public static async Task ProfileAsync(Scenario scenario)
+    {
+        await scenario.PrepareAsync().InTime("the first connection");
+        await WarmUpAsync(scenario);
+        await Profiler.ProfileAsync(() => RunRoundAsync(scenario, ProfiledRounds * scenario.OperationsPerRound));
     }
 
     private static async Task WarmUpAsync(Scenario scenario)
@@ -41,8 +43,7 @@ internal static class Meter
         double last = double.MaxValue;
         for (int i = 1; i <= MostWarmUpRounds; i++)
         {
-            double next = await RunRoundAsync(scenario);
-            scenario.Verify();
+            double next = (await RunRoundAsync(scenario, scenario.OperationsPerRound)).Instructions;
             await Task.Delay(s_compilation);
             if (i >= scenario.WarmUpRounds && Math.Abs(next - last) <= Settled * next)
             {
@@ -51,16 +52,26 @@ internal static class Meter
 
             last = next;
         }
-
-        GC.Collect();
-        GC.WaitForPendingFinalizers();
     }
 
-    private static async Task<double> RunRoundAsync(Scenario scenario)
+    /// <summary>Managed bytes per operation, without those of the round itself: by how much a longer round allocates more.</summary>
+    private static async Task<double> CountAllocatedAsync(Scenario scenario)
     {
+        int few = scenario.OperationsPerRound;
+        int many = 2 * few;
+        long byFew = (await RunRoundAsync(scenario, few)).Allocated;
+        long byMany = (await RunRoundAsync(scenario, many)).Allocated;
+        return Math.Max(0, (double)(byMany - byFew) / (many - few));
+    }
+
+    private static async Task<(double Instructions, long Allocated)> RunRoundAsync(Scenario scenario, int operations)
+    {
+        long allocated = GC.GetTotalAllocatedBytes(precise: true);
         TimeSpan before = Environment.CpuUsage.TotalTime;
-        await scenario.RunAsync(scenario.OperationsPerRound).InTime($"a round of {scenario.OperationsPerRound} operations");
+        await scenario.RunAsync(operations).InTime($"a round of {operations} operations");
         TimeSpan used = Environment.CpuUsage.TotalTime - before;
-        return used.TotalMilliseconds * InstructionsPerMillisecond / scenario.OperationsPerRound;
+        allocated = GC.GetTotalAllocatedBytes(precise: true) - allocated;
+        scenario.Verify();
+        return (used.TotalMilliseconds * InstructionsPerMillisecond, allocated);
     }
 }

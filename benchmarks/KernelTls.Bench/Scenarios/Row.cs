@@ -13,8 +13,8 @@ internal sealed record Row(string Name, long Payload, bool Resumes, Func<Mode, B
 
     public static IReadOnlyList<Row> All { get; } =
     [
-        new("stream-pingpong-64", 128, false, (mode, _) => new Exchange(mode, 64, operationsPerRound: 500)),
-        new("stream-get-64k", 64 + 64 * Kilobyte, false, (mode, _) => new Exchange(mode, 64 * Kilobyte, operationsPerRound: 100)),
+        new("stream-pingpong-64", 128, false, (mode, _) => new Exchange(mode, 64, operationsPerRound: 1000)),
+        new("stream-get-64k", 64 + 64 * Kilobyte, false, (mode, _) => new Exchange(mode, 64 * Kilobyte, operationsPerRound: 150)),
         new("stream-connclose", 128, false, (mode, certificates) => new ShortConnection(mode, resumes: false, certificates)),
         new("stream-connclose-resumed", 128, true, (mode, certificates) => new ShortConnection(mode, resumes: true, certificates)),
     ];
