@@ -69,16 +69,26 @@ internal static class BenchCommand
     private static Command MeasureCommand() => InProcess(
         Measure,
         "One scenario in one mode, in this process.",
-        async (row, mode, scenario) =>
+        async (row, mode, certificates) =>
         {
-            Measurement measured = await Meter.MeasureAsync(row.Name, mode.Name, scenario);
+            using Scenario? scenario = row.Create?.Invoke(mode, certificates);
+            Measurement measured = scenario is null
+                ? await IdleMemory.MeasureAsync(row.Name, mode)
+                : await Meter.MeasureAsync(row.Name, mode.Name, scenario);
             Console.Out.WriteLine(JsonSerializer.Serialize(measured, BenchJson.Default.Measurement));
         });
 
     private static Command ProfileCommand() => InProcess(
-        "profile", "Where the instructions of one scenario in one mode go.", (_, _, scenario) => Meter.ProfileAsync(scenario));
+        "profile",
+        "Where the instructions of one scenario in one mode go.",
+        async (row, mode, certificates) =>
+        {
+            using Scenario scenario = row.Create?.Invoke(mode, certificates)
+                ?? throw new BenchFailedException($"{row.Name} counts memory, not instructions");
+            await Meter.ProfileAsync(scenario);
+        });
 
-    private static Command InProcess(string name, string description, Func<Row, Mode, Scenario, Task> run)
+    private static Command InProcess(string name, string description, Func<Row, Mode, BenchCertificates, Task> run)
     {
         Argument<string> scenario = new("scenario");
         Argument<string> mode = new("mode");
@@ -88,9 +98,7 @@ internal static class BenchCommand
         {
             Row row = Row.Find(arguments.GetValue(scenario)!);
             BenchCertificates certificates = new();
-            Mode chosen = ModeTable.Create(arguments.GetValue(mode)!, certificates, row.Resumes);
-            using Scenario running = row.Create(chosen, certificates);
-            await run(row, chosen, running);
+            await run(row, ModeTable.Create(arguments.GetValue(mode)!, certificates, row.Resumes), certificates);
             return Ok;
         }));
         return command;

@@ -14,6 +14,7 @@ internal static class ModeTable
         (Floor, (_, _, _) => new PlainMode()),
         (Stock, (_, certificates, resume) => new SslStreamMode(certificates, resume)),
         ("direct", KtlsStreamMode.Direct),
+        (Opponent, (_, certificates, resume) => new PocMode(certificates, resume)),
         ("ktls", KtlsStreamMode.Kernel),
     ];
 

@@ -1,4 +1,5 @@
 using System.Net.Sockets;
+using KernelTls.Bench.Scenarios;
 
 namespace KernelTls.Bench.Modes;
 
@@ -19,6 +20,10 @@ internal sealed class PlainMode : Mode
         ((NetworkStream)stream).Socket.Shutdown(SocketShutdown.Send);
         return Task.CompletedTask;
     }
+
+    /// <summary>The floor is the kernel's own way.</summary>
+    public override ValueTask SendFileAsync(Stream stream, BenchFile file) =>
+        ((NetworkStream)stream).Socket.SendFileAsync(file.Path);
 
     public override void Verify(Stream stream)
     {

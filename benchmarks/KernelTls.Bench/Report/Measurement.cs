@@ -17,6 +17,12 @@ internal sealed record Measurement(
     /// <summary>To the stock stream of the same boot; null where that was not measured.</summary>
     public double? Ratio { get; init; }
 
+    /// <summary>Of bytes: the process's part.</summary>
+    public double? Resident { get; init; }
+
+    /// <summary>Of bytes: the kernel's part.</summary>
+    public double? Kernel { get; init; }
+
     public static Measurement Of(string scenario, string mode, string unit, double? allocatedPerOp, IReadOnlyList<double> rounds)
     {
         double[] sorted = [.. rounds.Order()];

@@ -47,7 +47,8 @@ internal sealed class ResultTable
         return allHold;
     }
 
-    public static string Describe(Measurement row) => Text($"{Amount(row.PerOp, row.Unit)}, spread {row.Spread * 100:F1} %");
+    public static string Describe(Measurement row) => Text($"{Amount(row.PerOp, row.Unit)}, spread {row.Spread * 100:F1} %")
+        + (row.Resident is { } resident ? Text($", of which {resident:N0} B in the process and {row.Kernel:N0} B in the kernel") : "");
 
     private double? Floor(Measurement row)
     {

@@ -4,7 +4,7 @@ namespace KernelTls.Bench.Scenarios;
 
 /// <summary>On one connection: the client sends 64 bytes, the server answers with so many, the client reads them all.</summary>
 /// <remarks>Reads are loops of their own: the base class's ReadExactlyAsync would allocate, and that is counted.</remarks>
-internal sealed class Exchange : Scenario
+internal class Exchange : Scenario
 {
     private const int RequestSize = 64;
     private const int LargestRead = 64 * 1024;
@@ -36,7 +36,7 @@ internal sealed class Exchange : Scenario
         await serving;
     }
 
-    private ValueTask RespondAsync(Stream server) => server.WriteAsync(_response);
+    protected virtual ValueTask RespondAsync(Stream server) => server.WriteAsync(_response);
 
     private async Task ServeAsync(Stream server, int operations)
     {
