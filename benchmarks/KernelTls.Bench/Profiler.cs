@@ -4,44 +4,77 @@ using System.Runtime.InteropServices;
 namespace KernelTls.Bench;
 
 /// <summary>perf, sampling by processor time: where a nanosecond is an instruction, a profile by instructions.</summary>
-internal static partial class Profiler
+internal sealed partial class Profiler : IDisposable
 {
-    private const string Data = "/tmp/bench-perf.data";
-    private const int Interrupt = 2;
+    // Prime, so that it does not fall into step with anything.
+    private const string Frequency = "4999";
+    private const int OwnerOnly = 0x180;
+
+    private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("kerneltls-bench-");
+    private readonly string _data;
+    private readonly string _control;
+    private readonly string _answer;
+
+    private Profiler()
+    {
+        _data = Path.Combine(_directory.FullName, "perf.data");
+        _control = Path.Combine(_directory.FullName, "control");
+        _answer = Path.Combine(_directory.FullName, "answer");
+        if (mkfifo(_control, OwnerOnly) != 0 || mkfifo(_answer, OwnerOnly) != 0)
+        {
+            throw new BenchFailedException("no pipes for perf");
+        }
+    }
 
     /// <summary>Samples the whole machine while <paramref name="work"/> runs, and prints what this process's part of it was.</summary>
     public static async Task ProfileAsync(Func<Task> work)
     {
-        // A prime frequency does not fall into step with anything. The first message says that it samples.
-        using (Process recorder = Start("record", "-a", "-e", "cpu-clock", "-F", "9973", "-g", "-o", Data))
-        {
-            // Sampling has begun when the file has grown a header; perf itself says nothing.
-            for (int attempt = 0; !File.Exists(Data); attempt++)
-            {
-                await Task.Delay(TimeSpan.FromMilliseconds(50));
-                if (attempt > 100 || recorder.HasExited)
-                {
-                    throw new BenchFailedException("perf does not start");
-                }
-            }
+        using Profiler profiler = new();
+        await profiler.RecordAsync(work);
+        await profiler.ReportAsync("by image", "--no-children", "--sort", "dso");
+        await profiler.ReportAsync("by function", "--no-children", "--sort", "dso,symbol");
+        await profiler.ReportAsync("by function, with all that it calls", "--children", "--sort", "symbol");
+    }
 
-            await Task.Delay(TimeSpan.FromMilliseconds(500));
-            await work();
-            _ = kill(recorder.Id, Interrupt);
-            await recorder.WaitForExitAsync().InTime("perf to write its samples");
-        }
+    public void Dispose() => _directory.Delete(recursive: true);
 
-        foreach (string sort in new[] { "dso", "dso,symbol" })
-        {
-            using Process reporter = Start(
-                "report", "-i", Data, "--stdio", "--no-children", "-g", "none", "--sort", sort,
-                "--pid", $"{Environment.ProcessId}", "--percentage", "relative", "--percent-limit", "0.3");
-            await reporter.WaitForExitAsync().InTime("perf's report");
-        }
+    private async Task RecordAsync(Func<Task> work)
+    {
+        // Stacks by unwinding tables: Debian's libraries have no frame pointers.
+        using Process perf = Start(
+            "record", "-a", "-e", "cpu-clock", "-F", Frequency, "--call-graph", "dwarf,8192", "-m", "8M",
+            "-D", "-1", "--control", $"fifo:{_control},{_answer}", "-o", _data);
+
+        // Opened for both directions, which waits for nobody.
+        await using FileStream control = new(_control, FileMode.Open, FileAccess.ReadWrite, FileShare.ReadWrite, bufferSize: 0);
+        await using FileStream answer = new(_answer, FileMode.Open, FileAccess.ReadWrite, FileShare.ReadWrite, bufferSize: 0);
+        using StreamReader answers = new(answer);
+        await CommandAsync(control, answers, "enable");
+        await work();
+        await CommandAsync(control, answers, "disable");
+        await CommandAsync(control, answers, "stop");
+        await perf.WaitForExitAsync().InTime("perf to write its samples");
+    }
+
+    private static async Task CommandAsync(FileStream control, StreamReader answers, string command)
+    {
+        await control.WriteAsync(System.Text.Encoding.ASCII.GetBytes($"{command}\n"));
+        _ = await answers.ReadLineAsync().InTime($"perf to answer '{command}'");
+    }
+
+    private async Task ReportAsync(string title, params string[] sort)
+    {
+        Console.Out.WriteLine($"== {title}");
+        using Process perf = Start(
+        [
+            "report", "-i", _data, "--stdio", "-q", "-g", "none", "--percentage", "relative", "--percent-limit", "0.4",
+            "--pid", $"{Environment.ProcessId}", .. sort,
+        ]);
+        await perf.WaitForExitAsync().InTime("perf's report");
     }
 
     private static Process Start(params string[] arguments) => Process.Start(new ProcessStartInfo("perf", arguments))!;
 
-    [LibraryImport("libc")]
-    private static partial int kill(int process, int signal);
+    [LibraryImport("libc", StringMarshalling = StringMarshalling.Utf8)]
+    private static partial int mkfifo(string path, int mode);
 }
