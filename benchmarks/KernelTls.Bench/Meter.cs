@@ -52,6 +52,9 @@ internal static class Meter
 
             last = next;
         }
+
+        // The pause has put threads to sleep, and the first round after it wakes them.
+        _ = await RunRoundAsync(scenario, scenario.OperationsPerRound);
     }
 
     /// <summary>Managed bytes per operation, without those of the round itself: by how much a longer round allocates more.</summary>
