@@ -6,8 +6,6 @@ namespace KernelTls.Bench;
 /// <summary>perf, sampling by processor time: where a nanosecond is an instruction, a profile by instructions.</summary>
 internal sealed partial class Profiler : IDisposable
 {
-    // Prime, so that it does not fall into step with anything.
-    private const string Frequency = "4999";
     private const int OwnerOnly = 0x180;
 
     private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("kerneltls-bench-");
@@ -30,20 +28,23 @@ internal sealed partial class Profiler : IDisposable
     public static async Task ProfileAsync(Func<Task> work)
     {
         using Profiler profiler = new();
-        await profiler.RecordAsync(work);
-        await profiler.ReportAsync("by image", "--no-children", "--sort", "dso");
-        await profiler.ReportAsync("by function", "--no-children", "--sort", "dso,symbol");
-        await profiler.ReportAsync("by function, with all that it calls", "--children", "--sort", "symbol");
+
+        // Frequencies are prime, so that they do not fall into step with anything.
+        await profiler.RecordAsync(work, "-F", "9973");
+        await profiler.ReportAsync("by image", "--sort", "dso");
+        await profiler.ReportAsync("by function", "--sort", "dso,symbol");
+
+        // Stacks by unwinding tables, because Debian's libraries have no frame pointers: slow to read, hence fewer.
+        await profiler.RecordAsync(work, "-F", "499", "--call-graph", "dwarf,16384", "-m", "8M");
+        await profiler.ReportAsync("by function, with all that it calls", "--children", "--no-inline", "-g", "none", "--sort", "symbol");
     }
 
     public void Dispose() => _directory.Delete(recursive: true);
 
-    private async Task RecordAsync(Func<Task> work)
+    private async Task RecordAsync(Func<Task> work, params string[] sampling)
     {
-        // Stacks by unwinding tables: Debian's libraries have no frame pointers.
         using Process perf = Start(
-            "record", "-a", "-e", "cpu-clock", "-F", Frequency, "--call-graph", "dwarf,8192", "-m", "8M",
-            "-D", "-1", "--control", $"fifo:{_control},{_answer}", "-o", _data);
+            ["record", "-a", "-e", "cpu-clock", .. sampling, "-D", "-1", "--control", $"fifo:{_control},{_answer}", "-o", _data]);
 
         // Opened for both directions, which waits for nobody.
         await using FileStream control = new(_control, FileMode.Open, FileAccess.ReadWrite, FileShare.ReadWrite, bufferSize: 0);
@@ -67,7 +68,7 @@ internal sealed partial class Profiler : IDisposable
         Console.Out.WriteLine($"== {title}");
         using Process perf = Start(
         [
-            "report", "-i", _data, "--stdio", "-q", "-g", "none", "--percentage", "relative", "--percent-limit", "0.4",
+            "report", "-i", _data, "--stdio", "-q", "--percentage", "relative", "--percent-limit", "0.4",
             "--pid", $"{Environment.ProcessId}", .. sort,
         ]);
         await perf.WaitForExitAsync().InTime("perf's report");
