@@ -7,6 +7,7 @@
 #   kernel-6.12    a kernel image and its modules, likewise
 #   tree-trixie    a userland, made by debootstrap
 #   runtime        the host's .NET runtime, without the SDK
+#   profiler       perf of Debian 13, unpacked; only where a run asks for it
 #
 # A part lies in $lab/parts/NAME@KEY, where KEY is a hash of everything that went into it, and never changes
 # once it has that name: a new recipe makes a new part beside it, and machines that run on the old one go on.
@@ -19,6 +20,7 @@ archive_keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 parts_of() {
     local userland=$1 kernel=$2
     printf '%s\n' engine "kernel-$kernel" "tree-$userland" runtime
+    [[ ${profiler:-no} == no ]] || echo profiler
 }
 
 # Prints the directory of a part. The functions that build it are part of the key, comments excepted.
@@ -31,6 +33,7 @@ part_dir() {
             kernel-*) declare -f build_kernel decompress_kernel unpack_packages ;;
             tree-*) declare -f build_tree && package_list ;;
             runtime) declare -f build_runtime && runtime_versions ;;
+            profiler) declare -f build_profiler unpack_packages ;;
         esac
     } | sha256sum)
     echo "$lab/parts/$part@${key:0:12}"
@@ -65,6 +68,7 @@ build_part() {
         kernel-*) build_kernel "$work" "${part#kernel-}" ;;
         tree-*) build_tree "$work" "${part#tree-}" ;;
         runtime) build_runtime "$work" ;;
+        profiler) build_profiler "$work" ;;
     esac
     mv "$work" "$target"
     say "$part is ready ($((SECONDS - began)) s, $(du -sm "$target" | cut -f1) MB)"
@@ -169,6 +173,14 @@ build_engine() {
     find "$work/root/usr/share" -mindepth 1 -maxdepth 1 ! -name qemu ! -name seabios -exec rm -rf {} +
     find "$work/root/usr/share/qemu" -type f ! -name pvh.bin ! -name 'linuxboot*.bin' ! -name kvmvapic.bin -delete
     rm -rf "$work/root/usr/lib/x86_64-linux-gnu/qemu" "$work/root/usr/lib/x86_64-linux-gnu/gconv"
+}
+
+# Runs in every userland, by its own loader and libraries; perf is not bound to the kernel it was made for.
+build_profiler() {
+    local work=$1
+    open_feed
+    unpack_packages "$work" "perf of $engine_suite" install --download-only linux-perf
+    rm -rf "$work"/root/usr/{share,lib/python3*,lib/x86_64-linux-gnu/{gconv,perl,perl-base}}
 }
 
 build_kernel() {

@@ -58,7 +58,7 @@ make_initramfs() {
 }
 
 # Reads eng/lab's variables: cell, userland, kernel, command, shares, out, variables, cpus, memory, forwards,
-# instruction_count, tls_module, append, time_limit. Runs in the run directory. Leaves the result in exit_code.
+# instruction_count, tls_module, profiler, append, time_limit. Runs in the run directory. Leaves the result in exit_code.
 run_machine() {
     local tree kernel_dir parts index share qemu timer stdout stderr ended status qemu_arguments=()
     # Read by declare -p below.
@@ -73,6 +73,10 @@ run_machine() {
         guest_shares+=("share$index:ro:${share#*:}")
         [[ ${share#*:} != /repo ]] || directory=/repo
     done
+    if [[ $profiler == yes ]]; then
+        serve profiler "$(part_dir profiler)/root" --readonly --cache=always
+        guest_shares+=("profiler:ro:/run/profiler")
+    fi
     if [[ -n $out ]]; then
         serve out "$out" --cache=auto
         guest_shares+=("out:rw:/out")
@@ -105,7 +109,7 @@ run_machine() {
 
     # For guest-init, whose shell knows no arrays, and for guest-session.
     printf '%s=%s\n' tree "${tree##*/}" kernel "${kernel_dir##*/}" runtime "$(basename "$(part_dir runtime)")" >names
-    declare -p cell directory tls_module guest_shares guest_network command variables >job
+    declare -p cell directory tls_module profiler guest_shares guest_network command variables >job
     make_initramfs "$tree"
 
     mkfifo stdout stderr

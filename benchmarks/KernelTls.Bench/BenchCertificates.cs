@@ -1,0 +1,56 @@
+using System.Net.Security;
+using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
+
+namespace KernelTls.Bench;
+
+/// <summary>An authority and a certificate for localhost that it signed, ECDSA P-256, made in the process.</summary>
+internal sealed class BenchCertificates
+{
+    public const string Host = "localhost";
+
+    private readonly X509Certificate2 _authority;
+
+    public BenchCertificates()
+    {
+        ECDsa authorityKey = ECDsa.Create(ECCurve.NamedCurves.nistP256);
+        CertificateRequest request = new("CN=KernelTls bench authority", authorityKey, HashAlgorithmName.SHA256);
+        request.CertificateExtensions.Add(
+            new X509BasicConstraintsExtension(certificateAuthority: true, hasPathLengthConstraint: false, pathLengthConstraint: 0, critical: true));
+        request.CertificateExtensions.Add(new X509KeyUsageExtension(X509KeyUsageFlags.KeyCertSign, critical: true));
+        _authority = request.CreateSelfSigned(DateTimeOffset.UtcNow.AddDays(-2), DateTimeOffset.UtcNow.AddDays(2));
+        Server = Sign(_authority);
+        ServerContext = SslStreamCertificateContext.Create(Server, additionalCertificates: null, offline: true);
+    }
+
+    public X509Certificate2 Server { get; }
+
+    public SslStreamCertificateContext ServerContext { get; }
+
+    /// <summary>Trust in this authority and no other; what every mode judges the server by.</summary>
+    public X509ChainPolicy CreateTrust() => new()
+    {
+        TrustMode = X509ChainTrustMode.CustomRootTrust,
+        CustomTrustStore = { _authority },
+        RevocationMode = X509RevocationMode.NoCheck,
+        DisableCertificateDownloads = true,
+    };
+
+    private static X509Certificate2 Sign(X509Certificate2 authority)
+    {
+        using ECDsa key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
+        CertificateRequest request = new($"CN={Host}", key, HashAlgorithmName.SHA256);
+        SubjectAlternativeNameBuilder names = new();
+        names.AddDnsName(Host);
+        request.CertificateExtensions.Add(names.Build());
+        request.CertificateExtensions.Add(new X509KeyUsageExtension(X509KeyUsageFlags.DigitalSignature, critical: true));
+        request.CertificateExtensions.Add(
+            new X509EnhancedKeyUsageExtension([new Oid("1.3.6.1.5.5.7.3.1", "serverAuth")], critical: false));
+        using X509Certificate2 certificate = request.Create(
+            authority, DateTimeOffset.UtcNow.AddDays(-1), DateTimeOffset.UtcNow.AddDays(1), RandomNumberGenerator.GetBytes(8));
+        using X509Certificate2 withKey = certificate.CopyWithPrivateKey(key);
+
+        // As an application loads it.
+        return X509CertificateLoader.LoadPkcs12(withKey.Export(X509ContentType.Pkcs12), password: null);
+    }
+}

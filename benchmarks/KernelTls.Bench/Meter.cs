@@ -1,0 +1,80 @@
+using KernelTls.Bench.Report;
+using KernelTls.Bench.Scenarios;
+
+namespace KernelTls.Bench;
+
+/// <summary>
+/// Runs a scenario in rounds and reads what the process used. Where a guest nanosecond is an instruction (eng/lab
+/// --instruction-count), processor time is an instruction count, user and kernel alike.
+/// </summary>
+internal static class Meter
+{
+    private const int MeasuredRounds = 5;
+    private const int ProfiledRounds = 10;
+    private const int MostWarmUpRounds = 20;
+    private const double Settled = 0.01;
+    private const double InstructionsPerMillisecond = 1_000_000;
+
+    // Longer than the runtime waits before it compiles hot methods again, which it does on a thread of its own.
+    private static readonly TimeSpan s_compilation = TimeSpan.FromMilliseconds(400);
+
+    public static async Task<Measurement> MeasureAsync(string name, string mode, Scenario scenario)
+    {
+        await scenario.PrepareAsync().InTime("the first connection");
+        await WarmUpAsync(scenario);
+        double[] rounds = new double[MeasuredRounds];
+        for (int i = 0; i < rounds.Length; i++)
+        {
+            rounds[i] = (await RunRoundAsync(scenario, scenario.OperationsPerRound)).Instructions / scenario.OperationsPerRound;
+        }
+
+        return Measurement.Of(name, mode, Measurement.Instructions, await CountAllocatedAsync(scenario), rounds);
+    }
+
+    public static async Task ProfileAsync(Scenario scenario)
+    {
+        await scenario.PrepareAsync().InTime("the first connection");
+        await WarmUpAsync(scenario);
+        await Profiler.ProfileAsync(() => RunRoundAsync(scenario, ProfiledRounds * scenario.OperationsPerRound));
+    }
+
+    private static async Task WarmUpAsync(Scenario scenario)
+    {
+        double last = double.MaxValue;
+        for (int i = 1; i <= MostWarmUpRounds; i++)
+        {
+            double next = (await RunRoundAsync(scenario, scenario.OperationsPerRound)).Instructions;
+            await Task.Delay(s_compilation);
+            if (i >= scenario.WarmUpRounds && Math.Abs(next - last) <= Settled * next)
+            {
+                break;
+            }
+
+            last = next;
+        }
+
+        // The pause has put threads to sleep, and the first round after it wakes them.
+        _ = await RunRoundAsync(scenario, scenario.OperationsPerRound);
+    }
+
+    /// <summary>Managed bytes per operation, without those of the round itself: by how much a longer round allocates more.</summary>
+    private static async Task<double> CountAllocatedAsync(Scenario scenario)
+    {
+        int few = scenario.OperationsPerRound;
+        int many = 2 * few;
+        long byFew = (await RunRoundAsync(scenario, few)).Allocated;
+        long byMany = (await RunRoundAsync(scenario, many)).Allocated;
+        return Math.Max(0, (double)(byMany - byFew) / (many - few));
+    }
+
+    private static async Task<(double Instructions, long Allocated)> RunRoundAsync(Scenario scenario, int operations)
+    {
+        long allocated = GC.GetTotalAllocatedBytes(precise: true);
+        TimeSpan before = Environment.CpuUsage.TotalTime;
+        await scenario.RunAsync(operations).InTime($"a round of {operations} operations");
+        TimeSpan used = Environment.CpuUsage.TotalTime - before;
+        allocated = GC.GetTotalAllocatedBytes(precise: true) - allocated;
+        scenario.Verify();
+        return (used.TotalMilliseconds * InstructionsPerMillisecond, allocated);
+    }
+}

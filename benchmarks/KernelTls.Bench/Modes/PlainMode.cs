@@ -1,0 +1,35 @@
+using System.Net.Sockets;
+using KernelTls.Bench.Scenarios;
+
+namespace KernelTls.Bench.Modes;
+
+/// <summary>No TLS: the floor.</summary>
+internal sealed class PlainMode : Mode
+{
+    public override string Name => "plain";
+
+    public override bool HasHandshake => false;
+
+    public override Task<Stream> ConnectAsync(Socket socket) =>
+        Task.FromResult<Stream>(new NetworkStream(socket, ownsSocket: true));
+
+    public override Task<Stream> AcceptAsync(Socket socket) => ConnectAsync(socket);
+
+    public override Task EndSendingAsync(Stream stream)
+    {
+        ((NetworkStream)stream).Socket.Shutdown(SocketShutdown.Send);
+        return Task.CompletedTask;
+    }
+
+    /// <summary>The floor is the kernel's own way.</summary>
+    public override ValueTask SendFileAsync(Stream stream, BenchFile file) =>
+        ((NetworkStream)stream).Socket.SendFileAsync(file.Path);
+
+    public override void Verify(Stream stream)
+    {
+        if (stream is not NetworkStream)
+        {
+            throw new BenchFailedException($"plain runs on {stream.GetType().Name}");
+        }
+    }
+}

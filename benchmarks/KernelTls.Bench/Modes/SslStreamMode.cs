@@ -1,0 +1,67 @@
+using System.Net.Security;
+using System.Net.Sockets;
+using System.Security.Authentication;
+
+namespace KernelTls.Bench.Modes;
+
+/// <summary>The stock stream: what everything else is a ratio to.</summary>
+internal class SslStreamMode : Mode
+{
+    private readonly SslClientAuthenticationOptions _client;
+    private readonly SslServerAuthenticationOptions _server;
+
+    /// <param name="certificates">The server's certificate, and the client's trust.</param>
+    /// <param name="resume">Both ends resume sessions.</param>
+    public SslStreamMode(BenchCertificates certificates, bool resume)
+    {
+        // No CipherSuitesPolicy: it would keep the stock stream from resuming. The default is what Verify asks for.
+        _client = new SslClientAuthenticationOptions
+        {
+            TargetHost = BenchCertificates.Host,
+            EnabledSslProtocols = SslProtocols.Tls13,
+            CertificateChainPolicy = certificates.CreateTrust(),
+            AllowTlsResume = resume,
+        };
+        _server = new SslServerAuthenticationOptions
+        {
+            ServerCertificateContext = certificates.ServerContext,
+            EnabledSslProtocols = SslProtocols.Tls13,
+            AllowTlsResume = resume,
+        };
+    }
+
+    public override string Name => "sslstream";
+
+    public override async Task<Stream> ConnectAsync(Socket socket)
+    {
+        SslStream stream = Create(new NetworkStream(socket, ownsSocket: true));
+        await ShakeHandsAsync(stream, _client);
+        return stream;
+    }
+
+    public override async Task<Stream> AcceptAsync(Socket socket)
+    {
+        SslStream stream = Create(new NetworkStream(socket, ownsSocket: true));
+        await ShakeHandsAsync(stream, _server);
+        return stream;
+    }
+
+    public override Task EndSendingAsync(Stream stream) => ((SslStream)stream).ShutdownAsync();
+
+    public override void Verify(Stream stream)
+    {
+        SslStream ssl = (SslStream)stream;
+        if (ssl.SslProtocol != SslProtocols.Tls13 || ssl.NegotiatedCipherSuite != TlsCipherSuite.TLS_AES_256_GCM_SHA384)
+        {
+            throw new BenchFailedException($"{Name} negotiated {ssl.SslProtocol} {ssl.NegotiatedCipherSuite}");
+        }
+    }
+
+    protected virtual SslStream Create(NetworkStream transport) => new(transport);
+
+    protected virtual Task ShakeHandsAsync(SslStream stream, SslClientAuthenticationOptions options) =>
+        stream.AuthenticateAsClientAsync(options);
+
+    protected virtual Task ShakeHandsAsync(SslStream stream, SslServerAuthenticationOptions options) =>
+        stream.AuthenticateAsServerAsync(options);
+}

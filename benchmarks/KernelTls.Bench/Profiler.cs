@@ -1,0 +1,81 @@
+using System.Diagnostics;
+using System.Runtime.InteropServices;
+
+namespace KernelTls.Bench;
+
+/// <summary>perf, sampling by processor time: where a nanosecond is an instruction, a profile by instructions.</summary>
+internal sealed partial class Profiler : IDisposable
+{
+    private const int OwnerOnly = 0x180;
+
+    private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("kerneltls-bench-");
+    private readonly string _data;
+    private readonly string _control;
+    private readonly string _answer;
+
+    private Profiler()
+    {
+        _data = Path.Combine(_directory.FullName, "perf.data");
+        _control = Path.Combine(_directory.FullName, "control");
+        _answer = Path.Combine(_directory.FullName, "answer");
+        if (mkfifo(_control, OwnerOnly) != 0 || mkfifo(_answer, OwnerOnly) != 0)
+        {
+            throw new BenchFailedException("no pipes for perf");
+        }
+    }
+
+    /// <summary>Samples the whole machine while <paramref name="work"/> runs, and prints what this process's part of it was.</summary>
+    public static async Task ProfileAsync(Func<Task> work)
+    {
+        using Profiler profiler = new();
+
+        // Frequencies are prime, so that they do not fall into step with anything.
+        await profiler.RecordAsync(work, "-F", "9973");
+        await profiler.ReportAsync("by image", "--sort", "dso");
+        await profiler.ReportAsync("by function", "--sort", "dso,symbol");
+
+        // Stacks by unwinding tables, because Debian's libraries have no frame pointers: slow to read, hence fewer.
+        await profiler.RecordAsync(work, "-F", "499", "--call-graph", "dwarf,16384", "-m", "8M");
+        await profiler.ReportAsync("by function, with all that it calls", "--children", "--no-inline", "-g", "none", "--sort", "symbol");
+    }
+
+    public void Dispose() => _directory.Delete(recursive: true);
+
+    private async Task RecordAsync(Func<Task> work, params string[] sampling)
+    {
+        using Process perf = Start(
+            ["record", "-a", "-e", "cpu-clock", .. sampling, "-D", "-1", "--control", $"fifo:{_control},{_answer}", "-o", _data]);
+
+        // Opened for both directions, which waits for nobody.
+        await using FileStream control = new(_control, FileMode.Open, FileAccess.ReadWrite, FileShare.ReadWrite, bufferSize: 0);
+        await using FileStream answer = new(_answer, FileMode.Open, FileAccess.ReadWrite, FileShare.ReadWrite, bufferSize: 0);
+        using StreamReader answers = new(answer);
+        await CommandAsync(control, answers, "enable");
+        await work();
+        await CommandAsync(control, answers, "disable");
+        await CommandAsync(control, answers, "stop");
+        await perf.WaitForExitAsync().InTime("perf to write its samples");
+    }
+
+    private static async Task CommandAsync(FileStream control, StreamReader answers, string command)
+    {
+        await control.WriteAsync(System.Text.Encoding.ASCII.GetBytes($"{command}\n"));
+        _ = await answers.ReadLineAsync().InTime($"perf to answer '{command}'");
+    }
+
+    private async Task ReportAsync(string title, params string[] sort)
+    {
+        Console.Out.WriteLine($"== {title}");
+        using Process perf = Start(
+        [
+            "report", "-i", _data, "--stdio", "-q", "--percentage", "relative", "--percent-limit", "0.4",
+            "--pid", $"{Environment.ProcessId}", .. sort,
+        ]);
+        await perf.WaitForExitAsync().InTime("perf's report");
+    }
+
+    private static Process Start(params string[] arguments) => Process.Start(new ProcessStartInfo("perf", arguments))!;
+
+    [LibraryImport("libc", StringMarshalling = StringMarshalling.Utf8)]
+    private static partial int mkfifo(string path, int mode);
+}

@@ -1,0 +1,50 @@
+using System.Text.Json;
+
+namespace KernelTls.Bench.Report;
+
+/// <summary>What a mode is to come to in a row (goals.json).</summary>
+/// <param name="Scenario">The row.</param>
+/// <param name="Mode">The mode.</param>
+/// <param name="Ratio">At most this, to the stock stream.</param>
+/// <param name="Below">And less than this mode.</param>
+/// <param name="AllocatedPerOp">And at most so many managed bytes.</param>
+internal sealed record Goal(string Scenario, string Mode, double? Ratio, string? Below, double? AllocatedPerOp)
+{
+    public static IReadOnlyList<Goal> All { get; } = Load();
+
+    /// <summary>What is missed, in words; empty: the goal holds. Null: what it compares with was not measured.</summary>
+    public string? Judge(Measurement measured, IReadOnlyList<Measurement> rows)
+    {
+        List<string> missed = [];
+        if (Ratio is { } ratio)
+        {
+            if (measured.Ratio is not { } actual)
+            {
+                return null;
+            }
+
+            if (actual > ratio)
+            {
+                missed.Add("ratio");
+            }
+        }
+
+        if (rows.FirstOrDefault(row => row.Scenario == Scenario && row.Mode == Below) is { } other && measured.PerOp >= other.PerOp)
+        {
+            missed.Add($"not below {Below}");
+        }
+
+        if (AllocatedPerOp is { } bytes && Math.Round(measured.AllocatedPerOp ?? 0) > bytes)
+        {
+            missed.Add("allocates");
+        }
+
+        return string.Join(", ", missed);
+    }
+
+    private static IReadOnlyList<Goal> Load()
+    {
+        using Stream file = typeof(Goal).Assembly.GetManifestResourceStream("goals.json")!;
+        return JsonSerializer.Deserialize(file, BenchJson.Default.IReadOnlyListGoal)!;
+    }
+}

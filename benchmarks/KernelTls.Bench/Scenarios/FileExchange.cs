@@ -1,0 +1,20 @@
+using KernelTls.Bench.Modes;
+
+namespace KernelTls.Bench.Scenarios;
+
+/// <summary>The answer is a file.</summary>
+internal sealed class FileExchange : Exchange
+{
+    private readonly BenchFile _file;
+
+    public FileExchange(Mode mode, int fileSize)
+        : base(mode, fileSize, operationsPerRound: 4) => _file = new BenchFile(fileSize);
+
+    public override void Dispose()
+    {
+        base.Dispose();
+        _file.Dispose();
+    }
+
+    protected override ValueTask RespondAsync(Stream server) => Mode.SendFileAsync(server, _file);
+}

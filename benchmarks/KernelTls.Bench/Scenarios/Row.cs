@@ -1,0 +1,26 @@
+using KernelTls.Bench.Modes;
+
+namespace KernelTls.Bench.Scenarios;
+
+/// <summary>A row of the table: a scenario and what is known of it.</summary>
+/// <param name="Name">As on the command line and in results.</param>
+/// <param name="Payload">Bytes of one operation that are encrypted and decrypted: what bare crypto cannot do without.</param>
+/// <param name="Resumes">Sessions are resumed.</param>
+/// <param name="Create">Makes the scenario for a mode; null: not instructions are counted but memory.</param>
+internal sealed record Row(string Name, long Payload, bool Resumes, Func<Mode, BenchCertificates, Scenario>? Create)
+{
+    private const int Kilobyte = 1024;
+    private const int FileSize = 4 * Kilobyte * Kilobyte;
+
+    public static IReadOnlyList<Row> All { get; } =
+    [
+        new("stream-pingpong-64", 128, false, (mode, _) => new Exchange(mode, 64, operationsPerRound: 1000)),
+        new("stream-get-64k", 64 + 64 * Kilobyte, false, (mode, _) => new Exchange(mode, 64 * Kilobyte, operationsPerRound: 150)),
+        new("stream-connclose", 128, false, (mode, certificates) => new ShortConnection(mode, resumes: false, certificates)),
+        new("stream-connclose-resumed", 128, true, (mode, certificates) => new ShortConnection(mode, resumes: true, certificates)),
+        new("stream-sendfile-4m", 64 + FileSize, false, (mode, _) => new FileExchange(mode, FileSize)),
+        new("idle-memory", 0, false, null),
+    ];
+
+    public static Row Find(string name) => All.Single(row => row.Name == name);
+}

@@ -1,0 +1,71 @@
+using KernelTls.Bench.Modes;
+
+namespace KernelTls.Bench.Scenarios;
+
+/// <summary>Connect, shake hands, 64 bytes there and back, close in order.</summary>
+internal sealed class ShortConnection : Scenario
+{
+    private const int MessageSize = 64;
+
+    private readonly bool _resumes;
+    private readonly int _certificateSize;
+    private readonly byte[] _message = new byte[MessageSize];
+    private readonly byte[] _clientBuffer = new byte[MessageSize];
+    private readonly byte[] _serverBuffer = new byte[MessageSize];
+    private long _bytesOfFullHandshake;
+    private long _bytesOfLast;
+    private KernelCounters _before;
+    private int _connections;
+
+    public ShortConnection(Mode mode, bool resumes, BenchCertificates certificates)
+        : base(mode)
+    {
+        _resumes = resumes;
+        _certificateSize = certificates.Server.RawDataMemory.Length;
+    }
+
+    public override int OperationsPerRound => 20;
+
+    public override int WarmUpRounds => 6;
+
+    public override async Task PrepareAsync()
+    {
+        ConnectionPair first = await OpenVerifiedAsync();
+        await TalkAsync(first);
+        _bytesOfFullHandshake = first.BytesOnTheWire();
+        await first.CloseAsync(Mode, _clientBuffer);
+    }
+
+    public override async Task RunAsync(int operations)
+    {
+        _before = KernelCounters.Read();
+        _connections = operations;
+        for (int i = 0; i < operations; i++)
+        {
+            ConnectionPair pair = await ConnectionPair.OpenAsync(Listener, Mode);
+            await TalkAsync(pair);
+            _bytesOfLast = pair.BytesOnTheWire();
+            await pair.CloseAsync(Mode, _clientBuffer);
+        }
+    }
+
+    /// <summary>A resumed handshake is one in which the server sent no certificate.</summary>
+    public override void Verify()
+    {
+        Mode.Verify(KernelCounters.Read().Since(_before), _connections);
+        bool resumed = _bytesOfLast + _certificateSize <= _bytesOfFullHandshake;
+        if (Mode.HasHandshake && resumed != _resumes)
+        {
+            throw new BenchFailedException(
+                $"{Mode.Name} was {(_resumes ? "" : "not ")}to resume: the server's first connection took {_bytesOfFullHandshake} bytes, this one {_bytesOfLast}");
+        }
+    }
+
+    private async Task TalkAsync(ConnectionPair pair)
+    {
+        await pair.Client.WriteAsync(_message);
+        await pair.Server.ReadExactlyAsync(_serverBuffer);
+        await pair.Server.WriteAsync(_message);
+        await pair.Client.ReadExactlyAsync(_clientBuffer);
+    }
+}
