@@ -202,8 +202,9 @@ static void Closed(void)
     CHECK_EQ(result.status, KTLS_STATUS_SYSCALL);
     CHECK(result.sysErrno == ECONNRESET || result.sysErrno == EPIPE);
     SendStep(&link, file, 0, 1000, &result);
+    /* The TLS layer remembers a reset, plain TCP tells it once. */
     CHECK_EQ(result.status, KTLS_STATUS_SYSCALL);
-    CHECK_EQ(result.sysErrno, EPIPE);
+    CHECK(result.sysErrno == ECONNRESET || result.sysErrno == EPIPE);
 
     (void)close(file);
     link.pair.server = open("/dev/null", O_RDONLY | O_CLOEXEC);
