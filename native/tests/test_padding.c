@@ -5,6 +5,7 @@
 #include "fixture.h"
 #include "test.h"
 
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -69,6 +70,7 @@ static int Transfer(bool expectNone, bool pads, int* receives)
     for (int at = 0; at < TOTAL; (*receives)++)
     {
         KtlsResult result;
+        Fixture_Wait(pair.server, POLLIN);
         ssize_t count = info.ktlsReceive != 0 ? recv(pair.server, received + at, 65536, 0) : 0;
         if (info.ktlsReceive == 0)
         {

@@ -65,31 +65,6 @@ public class ExpectNoPaddingTests : KernelTest
         Assert.Equal(before.NoPaddingViolation, TlsStatistics.Read().NoPaddingViolation);
     }
 
-    /// <summary>
-    /// Why the option is for trusted peers only, on these kernels: of a padded record's two decryptions the first moves the
-    /// place that the second is copied to, so that of several such records in one receive the later ones are garbled. When a
-    /// kernel mends that, this test fails, and the warnings can go.
-    /// </summary>
-    [Fact]
-    public async Task Many_padded_records_in_one_receive_are_garbled_by_the_kernel()
-    {
-        using ForeignPeer listener = new();
-        using TemporaryDirectory directory = new();
-        using ExternalProgram client = Connect(listener, directory, padding: true);
-        (KtlsStream server, _) = await AcceptAsync(listener, expectNone: true);
-        await using KtlsStream closing = server;
-        Task transfer = TransferAsync(client, server);
-
-        if (ReceivesTls13)
-        {
-            await Assert.ThrowsAnyAsync<Xunit.Sdk.XunitException>(() => transfer);
-        }
-        else
-        {
-            await transfer;
-        }
-    }
-
     /// <summary>Tickets are no data: that is what each of the few other retries is.</summary>
     [Fact]
     public async Task Between_two_ends_that_do_not_pad_only_control_records_are_decrypted_twice()
