@@ -107,7 +107,7 @@ int main(int count, char** arguments)
         g_libraryTests,           g_argumentTests, g_handshakeTests,    g_helloTests,   g_switchTests,
         g_clientCertificateTests, g_resumeTests,   g_serverOptionTests, g_verifyTests,  g_ioTests,
         g_sendFileTests,          g_closeTests,    g_keyUpdateTests,    g_sessionTests, g_pollerTests,
-        g_postHandshakeTests,     g_kernelTests,   g_directionTests};
+        g_postHandshakeTests,     g_kernelTests,   g_directionTests,    g_paddingTests};
     const char* filter = count > 1 ? arguments[1] : "";
     Totals totals = {0, 0, 0};
     struct timespec start;

@@ -20,6 +20,7 @@ typedef struct Test
 extern const Test g_libraryTests[];
 extern const Test g_argumentTests[];
 extern const Test g_directionTests[];
+extern const Test g_paddingTests[];
 extern const Test g_handshakeTests[];
 extern const Test g_helloTests[];
 extern const Test g_switchTests[];

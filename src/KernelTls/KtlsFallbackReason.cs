@@ -125,8 +125,8 @@ public enum KtlsFallbackReason
     KernelTooOld = 81,
 
     /// <summary>
-    /// The kernel takes such keys, yet OpenSSL did not hand them over for this connection: bytes were already pending, or
-    /// the socket refused.
+    /// The kernel takes such keys, yet OpenSSL did not hand them over for this connection: bytes were already pending, the
+    /// socket refused, or OpenSSL's configuration asks for padding (<c>RecordPadding</c>).
     /// </summary>
     KernelRefused = 82,
 

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * TLS_RX_EXPECT_NO_PAD and a peer that pads: what several records in one receive come to.
+ */
+#include "fixture.h"
+#include "test.h"
+
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum
+{
+    RECORDS = 8,
+    RECORD_SIZE = 700,
+    TOTAL = RECORDS * RECORD_SIZE
+};
+
+static void ShakeHands(KtlsConnection* shim, int socket, SSL* plain)
+{
+    bool shimDone = false;
+    bool plainDone = false;
+    while (!shimDone || !plainDone)
+    {
+        KtlsResult result;
+        CHECK_EQ(KtlsNative_Handshake(shim, socket, Fixture_Accept, 0, &result), 0);
+        CHECK(result.status <= KTLS_STATUS_WANT_WRITE);
+        shimDone = result.status == KTLS_STATUS_OK;
+        plainDone = SSL_do_handshake(plain) == 1;
+    }
+}
+
+/* All records are in the queue before the first receive. Returns how many of the bytes are the right ones. */
+static int Transfer(bool expectNone, bool pads, int* receives)
+{
+    Fixture_Initialize();
+    KtlsContextOptions options = Fixture_ServerOptions(TLS1_3_VERSION);
+    options.flags |= KTLS_FLAG_ENABLE_KTLS;
+    KtlsContext* server = Fixture_CreateContext(&options);
+    KtlsPair pair;
+    CHECK_EQ(KtlsPair_Open(&pair), 0);
+    KtlsConnection* shim = Fixture_CreateConnection(server, pair.server, NULL);
+    KtlsNative_ContextFree(server);
+    SSL_CTX* client = SSL_CTX_new(TLS_client_method());
+    CHECK(client != NULL && (!pads || SSL_CTX_set_block_padding(client, 512) == 1));
+    SSL* plain = SSL_new(client);
+    CHECK(plain != NULL && SSL_set_fd(plain, pair.client) == 1);
+    SSL_set_connect_state(plain);
+    ShakeHands(shim, pair.server, plain);
+    KtlsConnectionInfo info;
+    CHECK_EQ(KtlsNative_GetConnectionInfo(shim, &info), 0);
+    if (info.ktlsReceive == 0)
+    {
+        Test_Note("this OpenSSL does not receive TLS 1.3 in the kernel");
+    }
+    int on = 1;
+    CHECK(!expectNone || info.ktlsReceive == 0 || setsockopt(pair.server, 282, 4, &on, sizeof(on)) == 0);
+
+    uint8_t sent[TOTAL];
+    uint8_t received[TOTAL + 65536] = {0};
+    for (size_t i = 0; i < TOTAL; i++)
+    {
+        sent[i] = Fixture_PatternAt(i);
+    }
+    for (int i = 0; i < RECORDS; i++)
+    {
+        CHECK_EQ(SSL_write(plain, sent + i * RECORD_SIZE, RECORD_SIZE), RECORD_SIZE);
+    }
+    *receives = 0;
+    for (int at = 0; at < TOTAL; (*receives)++)
+    {
+        KtlsResult result;
+        Fixture_Wait(pair.server, POLLIN);
+        ssize_t count = info.ktlsReceive != 0 ? recv(pair.server, received + at, 65536, 0) : 0;
+        if (info.ktlsReceive == 0)
+        {
+            Link_ReadOne(shim, pair.server, received + at, 65536, &result);
+            count = (ssize_t)result.bytes;
+        }
+        CHECK(count > 0);
+        at += (int)count;
+    }
+    int right = 0;
+    while (right < TOTAL && received[right] == sent[right])
+    {
+        right++;
+    }
+    SSL_free(plain);
+    SSL_CTX_free(client);
+    KtlsNative_ConnectionFree(shim);
+    KtlsPair_Close(&pair);
+    return right;
+}
+
+static void Without_padding(void)
+{
+    int receives = 0;
+    CHECK_EQ(Transfer(false, false, &receives), TOTAL);
+    CHECK_EQ(Transfer(true, false, &receives), TOTAL);
+    Test_Note("%d records in %d receives", RECORDS, receives);
+}
+
+static void With_padding_that_is_expected(void)
+{
+    int receives = 0;
+    CHECK_EQ(Transfer(false, true, &receives), TOTAL);
+}
+
+/* Where this is less than all, the kernel has copied the second decryption of a record to the wrong place. */
+static void With_padding_that_is_not(void)
+{
+    int receives = 0;
+    int right = Transfer(true, true, &receives);
+    Test_Note("%d of %d bytes right, in %d receives", right, TOTAL, receives);
+    CHECK(right >= RECORD_SIZE);
+}
+
+const Test g_paddingTests[] = {
+    {"padding: none sent", Without_padding, true},
+    {"padding: sent and expected", With_padding_that_is_expected, true},
+    {"padding: sent and not expected", With_padding_that_is_not, true},
+    {NULL, NULL, false}};
