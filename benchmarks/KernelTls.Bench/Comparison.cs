@@ -27,10 +27,11 @@ internal sealed class Comparison
 
     public async Task<BenchResults> RunAsync(CancellationToken cancellationToken)
     {
+        BenchProcess.PrepareMachine();
         double? crypto = null;
         if (_modes.Contains(ModeTable.Floor))
         {
-            string answer = await RunProcessAsync([BenchCommand.Crypto], cancellationToken);
+            string answer = await BenchProcess.RunAsync([BenchCommand.Crypto], cancellationToken);
             crypto = Math.Round(double.Parse(answer, CultureInfo.InvariantCulture), 2);
         }
 
@@ -40,7 +41,7 @@ internal sealed class Comparison
             foreach (string mode in _modes)
             {
                 long started = Stopwatch.GetTimestamp();
-                string answer = await RunProcessAsync([BenchCommand.Measure, scenario, mode], cancellationToken);
+                string answer = await BenchProcess.RunAsync([BenchCommand.Measure, scenario, mode], cancellationToken);
                 Measurement measured = JsonSerializer.Deserialize(answer, BenchJson.Default.Measurement)!;
                 rows.Add(measured);
                 _output.WriteLine($"measured {scenario} {mode}: {ResultTable.Describe(measured)}, {Stopwatch.GetElapsedTime(started).TotalSeconds:F0} s");
@@ -60,26 +61,4 @@ internal sealed class Comparison
         rows.Find(other => other.Scenario == row.Scenario && other.Mode == ModeTable.Stock) is { } stock
             ? Math.Round(row.PerOp / stock.PerOp, 3)
             : null;
-
-    private static async Task<string> RunProcessAsync(string[] arguments, CancellationToken cancellationToken)
-    {
-        ProcessStartInfo start = new(Environment.ProcessPath!, [typeof(Comparison).Assembly.Location, .. arguments])
-        {
-            RedirectStandardOutput = true,
-        };
-        using Process process = Process.Start(start)!;
-        try
-        {
-            string output = await process.StandardOutput.ReadToEndAsync(cancellationToken);
-            await process.WaitForExitAsync(cancellationToken);
-            return process.ExitCode == 0
-                ? output
-                : throw new BenchFailedException($"'{string.Join(' ', arguments)}' ended with exit code {process.ExitCode}");
-        }
-        catch (OperationCanceledException)
-        {
-            process.Kill();
-            throw;
-        }
-    }
 }

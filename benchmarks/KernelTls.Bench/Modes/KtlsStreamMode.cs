@@ -1,11 +1,16 @@
 using System.Net.Security;
 using System.Net.Sockets;
+using KernelTls.Bench.Scenarios;
 
 namespace KernelTls.Bench.Modes;
 
 /// <summary>This library's stream, one of its data paths.</summary>
 internal sealed class KtlsStreamMode : SslStreamMode
 {
+    // linux/tls.h
+    private const int SolTls = 282;
+    private const int TlsRxExpectNoPad = 4;
+
     private readonly KtlsOptions _options;
     private readonly KtlsDataPath _path;
 
@@ -31,13 +36,25 @@ internal sealed class KtlsStreamMode : SslStreamMode
     public static KtlsStreamMode Kernel(string name, BenchCertificates certificates, bool resume) =>
         new(name, certificates, resume, new KtlsOptions { Mode = KtlsMode.Required }, KtlsDataPath.Kernel);
 
-    public override void Verify(Stream stream)
+    /// <summary>The kernel decrypts straight into the receiver's memory.</summary>
+    public static KtlsStreamMode KernelWithoutPadding(string name, BenchCertificates certificates, bool resume) =>
+        new(name, certificates, resume, new KtlsOptions { Mode = KtlsMode.Required, ExpectNoPadding = true }, KtlsDataPath.Kernel);
+
+    public override ValueTask SendFileAsync(Stream stream, BenchFile file) =>
+        ((KtlsStream)stream).SendFileAsync(file.Handle, 0, file.Length);
+
+    public override void Verify(Stream stream, Socket socket)
     {
-        base.Verify(stream);
+        base.Verify(stream, socket);
         KtlsOffload offload = ((KtlsStream)stream).Offload;
         if (offload.Send != _path || offload.Receive != _path)
         {
             throw new BenchFailedException($"{Name} runs on {offload}");
+        }
+
+        if (UsesKernel && ExpectsNoPadding(socket) != _options.ExpectNoPadding)
+        {
+            throw new BenchFailedException($"{Name}: to the kernel, ExpectNoPadding is {!_options.ExpectNoPadding}");
         }
     }
 
@@ -49,4 +66,11 @@ internal sealed class KtlsStreamMode : SslStreamMode
 
     protected override Task ShakeHandsAsync(SslStream stream, SslServerAuthenticationOptions options) =>
         ((KtlsStream)stream).AuthenticateAsServerAsync(options);
+
+    private static bool ExpectsNoPadding(Socket socket)
+    {
+        Span<byte> value = stackalloc byte[sizeof(int)];
+        _ = socket.GetRawSocketOption(SolTls, TlsRxExpectNoPad, value);
+        return BitConverter.ToInt32(value) != 0;
+    }
 }

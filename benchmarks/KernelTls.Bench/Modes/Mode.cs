@@ -43,9 +43,9 @@ internal abstract class Mode
         }
     }
 
-    /// <summary>Throws unless the stream is in this mode.</summary>
+    /// <summary>Throws unless the stream, over this socket, is in this mode.</summary>
     /// <exception cref="BenchFailedException">It is in another.</exception>
-    public abstract void Verify(Stream stream);
+    public abstract void Verify(Stream stream, Socket socket);
 
     /// <summary>Throws unless the kernel has counted what so many connections, both their ends, come to.</summary>
     /// <exception cref="BenchFailedException">It has not.</exception>

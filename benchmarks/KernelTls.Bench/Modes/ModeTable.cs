@@ -16,6 +16,7 @@ internal static class ModeTable
         ("direct", KtlsStreamMode.Direct),
         (Opponent, (_, certificates, resume) => new PocMode(certificates, resume)),
         ("ktls", KtlsStreamMode.Kernel),
+        ("ktls-nopad", KtlsStreamMode.KernelWithoutPadding),
     ];
 
     public static IReadOnlyList<string> Names { get; } = [.. s_modes.Select(mode => mode.Name)];

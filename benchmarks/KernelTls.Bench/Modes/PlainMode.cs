@@ -25,7 +25,7 @@ internal sealed class PlainMode : Mode
     public override ValueTask SendFileAsync(Stream stream, BenchFile file) =>
         ((NetworkStream)stream).Socket.SendFileAsync(file.Path);
 
-    public override void Verify(Stream stream)
+    public override void Verify(Stream stream, Socket socket)
     {
         if (stream is not NetworkStream)
         {

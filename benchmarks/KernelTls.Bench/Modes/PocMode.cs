@@ -27,7 +27,7 @@ internal sealed class PocMode : Mode
         return Task.CompletedTask;
     }
 
-    public override void Verify(Stream stream)
+    public override void Verify(Stream stream, Socket socket)
     {
         PocStream poc = (PocStream)stream;
         ushort cipher = LibSsl.SSL_CIPHER_get_protocol_id(LibSsl.SSL_get_current_cipher(poc.Ssl));

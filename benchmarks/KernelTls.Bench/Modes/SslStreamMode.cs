@@ -48,7 +48,7 @@ internal class SslStreamMode : Mode
 
     public override Task EndSendingAsync(Stream stream) => ((SslStream)stream).ShutdownAsync();
 
-    public override void Verify(Stream stream)
+    public override void Verify(Stream stream, Socket socket)
     {
         SslStream ssl = (SslStream)stream;
         if (ssl.SslProtocol != SslProtocols.Tls13 || ssl.NegotiatedCipherSuite != TlsCipherSuite.TLS_AES_256_GCM_SHA384)

@@ -4,7 +4,7 @@ using KernelTls.Bench.Modes;
 namespace KernelTls.Bench.Scenarios;
 
 /// <summary>Both ends of one connection.</summary>
-internal sealed record ConnectionPair(Stream Client, Stream Server, Socket ClientSocket)
+internal sealed record ConnectionPair(Stream Client, Stream Server, Socket ClientSocket, Socket ServerSocket)
 {
     // linux/tcp.h: struct tcp_info, tcpi_bytes_received.
     private const int SolTcp = 6;
@@ -21,7 +21,7 @@ internal sealed record ConnectionPair(Stream Client, Stream Server, Socket Clien
 
         Task<Stream> acceptedEnd = mode.AcceptAsync(server);
         Stream clientEnd = await mode.ConnectAsync(client);
-        return new ConnectionPair(clientEnd, await acceptedEnd, client);
+        return new ConnectionPair(clientEnd, await acceptedEnd, client, server);
     }
 
     /// <summary>Ends both directions as the protocol has it, and closes.</summary>

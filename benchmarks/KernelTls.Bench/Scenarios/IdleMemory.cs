@@ -77,8 +77,8 @@ internal sealed class IdleMemory : IDisposable
             await pair.Server.ReadExactlyAsync(received);
             await pair.Server.WriteAsync(_message);
             await pair.Client.ReadExactlyAsync(received);
-            _mode.Verify(pair.Client);
-            _mode.Verify(pair.Server);
+            _mode.Verify(pair.Client, pair.ClientSocket);
+            _mode.Verify(pair.Server, pair.ServerSocket);
             _idle.Add((pair, WaitForDataAsync(pair.Client), WaitForDataAsync(pair.Server)));
         }
 

@@ -42,8 +42,8 @@ internal abstract class Scenario : IDisposable
     {
         KernelCounters before = KernelCounters.Read();
         ConnectionPair pair = await ConnectionPair.OpenAsync(Listener, Mode);
-        Mode.Verify(pair.Client);
-        Mode.Verify(pair.Server);
+        Mode.Verify(pair.Client, pair.ClientSocket);
+        Mode.Verify(pair.Server, pair.ServerSocket);
         Mode.Verify(KernelCounters.Read().Since(before), connections: 1);
         return pair;
     }

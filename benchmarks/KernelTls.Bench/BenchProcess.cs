@@ -1,0 +1,60 @@
+using System.Diagnostics;
+
+namespace KernelTls.Bench;
+
+/// <summary>This program again, for one measurement, in surroundings that are the same each time.</summary>
+internal static class BenchProcess
+{
+    private const string RealTimeLimit = "/proc/sys/kernel/sched_rt_runtime_us";
+
+    private static readonly bool s_inCell = Environment.GetEnvironmentVariable("KTLS_CELL") is not null;
+
+    /// <summary>Real-time processes, which these are, get all of the processor. In a cell only: it forgets.</summary>
+    public static void PrepareMachine()
+    {
+        if (s_inCell)
+        {
+            File.WriteAllText(RealTimeLimit, "-1");
+        }
+    }
+
+    /// <summary>What the process printed.</summary>
+    /// <exception cref="BenchFailedException">It failed, and has said why.</exception>
+    public static async Task<string> RunAsync(string[] arguments, CancellationToken cancellationToken)
+    {
+        using Process process = Process.Start(Describe(arguments))!;
+        try
+        {
+            string output = await process.StandardOutput.ReadToEndAsync(cancellationToken);
+            await process.WaitForExitAsync(cancellationToken);
+            return process.ExitCode == 0
+                ? output
+                : throw new BenchFailedException($"'{string.Join(' ', arguments)}' ended with exit code {process.ExitCode}");
+        }
+        catch (OperationCanceledException)
+        {
+            process.Kill();
+            throw;
+        }
+    }
+
+    /// <summary>
+    /// A round trip would differ by a tenth and more from process to process, in every mode, by how threads hand over. First
+    /// come, first served without time slices, addresses that are not random, a thread pool that does not experiment with its
+    /// size and code that does not depend on which calls came first make it repeat.
+    /// </summary>
+    private static ProcessStartInfo Describe(string[] arguments)
+    {
+        string[] dotnet = [Environment.ProcessPath!, typeof(BenchProcess).Assembly.Location, .. arguments];
+        string[] command = s_inCell ? ["chrt", "--fifo", "1", "setarch", "--addr-no-randomize", .. dotnet] : dotnet;
+        return new ProcessStartInfo(command[0], command[1..])
+        {
+            Environment =
+            {
+                ["DOTNET_HillClimbing_Disable"] = "1",
+                ["DOTNET_TieredPGO"] = "0",
+            },
+            RedirectStandardOutput = true,
+        };
+    }
+}
