@@ -56,6 +56,7 @@ struct KtlsConnection
     bool updateStarted;        /* a KeyUpdate is queued in OpenSSL and not yet written */
     bool writeWaits;           /* OpenSSL holds the encrypted half of a Write that found no room */
     bool sockmap;              /* the socket was seen to be in a BPF sockmap: the kernel is not asked */
+    int32_t messages;          /* handshake messages of the peer's since Read began */
     bool stapled;              /* OpenSSL holds an OCSP response for this connection */
     KtlsResult failure;        /* status other than OK: what ended this connection, repeated by every later call */
     KtlsVerifyCallback verify; /* set only while KtlsNative_Handshake or KtlsNative_RequestCertificate runs */

@@ -77,7 +77,8 @@ static bool ApplyAlpn(const KtlsOpenSsl* api, KtlsContext* context, const KtlsCo
 }
 
 /* max_send_fragment and read_ahead keep their defaults: with any other value OpenSSL, or the leftover of a
- * read-ahead, silently keeps the kernel out. AUTO_RETRY (the default) is harmless on a non-blocking socket. */
+ * read-ahead, silently keeps the kernel out. Without AUTO_RETRY (the default) SSL_read returns after each handshake
+ * message: a peer that sends nothing else does not keep a thread in here. */
 static void ApplyModes(const KtlsOpenSsl* api, const KtlsContext* context, int32_t flags)
 {
     long mode = SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER;
@@ -86,6 +87,7 @@ static void ApplyModes(const KtlsOpenSsl* api, const KtlsContext* context, int32
         mode |= SSL_MODE_RELEASE_BUFFERS;
     }
     (void)api->SSL_CTX_ctrl(context->context, SSL_CTRL_MODE, mode, NULL);
+    (void)api->SSL_CTX_ctrl(context->context, SSL_CTRL_CLEAR_MODE, SSL_MODE_AUTO_RETRY, NULL);
 
     uint64_t set = SSL_OP_NO_COMPRESSION;
     uint64_t clear = 0;

@@ -87,7 +87,10 @@ typedef struct KtlsResult
     int32_t pending;      /* 1: OpenSSL holds bytes received but not handed out (SSL_has_pending) */
     int32_t keyUpdate;    /* 1: a KeyUpdate of ours is due and not yet sent (RFC 8446, 4.6.3) */
     int32_t newSession;   /* 1: KtlsNative_TakeSession has a session to hand out; set by Read alone */
+    int32_t messages;     /* handshake messages of the peer's that this Read took: KeyUpdates, tickets, ... */
+    int32_t reserved;     /* 0 */
 } KtlsResult;
+_Static_assert(sizeof(KtlsResult) == 48, "mirrored by the managed side");
 
 /* ---------------------------------------------------------------- contexts */
 
@@ -231,9 +234,10 @@ KTLS_EXPORT int32_t KtlsNative_UseCertificate(
 
 /* ---------------------------------------------------------------- established connections */
 
-/* SSL_read: hands out application data and takes any control records on the way. capacity 0 to INT32_MAX; with
- * capacity 0 nothing is consumed: OK means that at least one byte is ready, as pending then says.
- * EBUSY: KtlsNative_RequestCertificate is to be called, not this (see there).
+/* SSL_read: hands out application data. A control record on the way is taken, and answered by WANT_READ with messages
+ * above 0: what follows may be there already, and whether to go on is the caller's decision. capacity 0 to INT32_MAX;
+ * with capacity 0 nothing is consumed: OK means that at least one byte is ready, as pending then says. EBUSY:
+ * KtlsNative_RequestCertificate is to be called, not this (see there).
  *
  * Under KTLS_FLAG_POST_HANDSHAKE_AUTH it pauses once at each request for a certificate, with WANT_CERTIFICATE; nothing
  * has been sent yet. The next Read sends the answer and goes on: the chain of KtlsNative_UseCertificate, where that was

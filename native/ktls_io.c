@@ -73,6 +73,7 @@ int32_t KtlsNative_Read(
 
     int returned;
     int error;
+    connection->messages = 0;
     do
     {
         uint8_t scratch = 0;
@@ -90,6 +91,7 @@ int32_t KtlsNative_Read(
         result->bytes = returned;
     }
     result->newSession = connection->session != NULL;
+    result->messages = connection->messages;
     KtlsIo_Settle(api, connection, result);
     return 0;
 }

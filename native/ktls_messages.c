@@ -75,6 +75,10 @@ static void OnMessage(
         return;
     }
 
+    if (isHandshake && written == 0 && connection->established)
+    {
+        connection->messages++;
+    }
     int type = isHandshake ? message[0] : SSL3_RT_CHANGE_CIPHER_SPEC;
     bool isServersHello = isHandshake && type == SSL3_MT_CLIENT_HELLO && connection->context->server;
     if (isServersHello && written == 0)
@@ -91,9 +95,7 @@ static void OnMessage(
 
 void KtlsMessages_Watch(const KtlsOpenSsl* api, const KtlsConnection* connection)
 {
-    int32_t flags = connection->context->flags;
-    bool watches = connection->context->server || (flags & (KTLS_FLAG_SEND_ONLY | KTLS_FLAG_RECEIVE_ONLY)) != 0;
-    api->SSL_set_msg_callback(connection->ssl, watches && (flags & KTLS_FLAG_ENABLE_KTLS) != 0 ? OnMessage : NULL);
+    api->SSL_set_msg_callback(connection->ssl, OnMessage);
     if (connection->sockmap)
     {
         Ask(api, connection->ssl, false);

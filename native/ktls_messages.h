@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The messages of the TLS protocol as they pass: which direction's key changes next, and whether the kernel is to have
- * it.
+ * it; how many come after the handshake.
  */
 #ifndef KTLS_MESSAGES_H
 #define KTLS_MESSAGES_H

@@ -62,6 +62,46 @@ static void Both_kinds(void)
     Link_Free(&link);
 }
 
+/* Each read takes one message and says so, so that the caller can have enough. */
+static void Each_is_counted(int32_t flags)
+{
+    Link link = Link_Establish(TLS1_3_VERSION, flags);
+    Link_TransferBothWays(&link, 1000);
+    for (int i = 0; i < 3; i++)
+    {
+        Update(link.client, link.pair.client, 0);
+    }
+    uint8_t byte = 7;
+    CHECK_EQ(Link_SendSome(link.client, link.pair.client, &byte, 1), 1);
+    KtlsResult result;
+    for (int i = 0; i < 3; i++)
+    {
+        Fixture_Wait(link.pair.server, POLLIN);
+        CHECK_EQ(KtlsNative_Read(link.server, link.pair.server, &byte, 1, &result), 0);
+        CHECK_EQ(result.status, KTLS_STATUS_WANT_READ);
+        CHECK_EQ(result.messages, 1);
+    }
+    Link_ReadOne(link.server, link.pair.server, &byte, 1, &result);
+    CHECK_EQ(result.bytes, 1);
+    CHECK_EQ(result.messages, 0);
+    Link_Free(&link);
+}
+
+static void Each_is_counted_in_user_space(void)
+{
+    Each_is_counted(0);
+}
+
+static void Each_is_counted_in_the_kernel(void)
+{
+    if (g_fixture.probe.rekeySendErrno != 0 || g_fixture.probe.rekeyReceiveErrno != 0)
+    {
+        Test_Note("no key updates here");
+        return;
+    }
+    Each_is_counted(KTLS_FLAG_ENABLE_KTLS);
+}
+
 /* The answer that is due also leaves with the next write, as OpenSSL does it. */
 static void The_answer_goes_with_a_write(void)
 {
@@ -196,6 +236,8 @@ static void The_peers_update_in_the_kernel(void)
 
 const Test g_keyUpdateTests[] = {
     {"key update: both kinds", Both_kinds, false},
+    {"key update: each is counted", Each_is_counted_in_user_space, false},
+    {"key update: each is counted, in the kernel", Each_is_counted_in_the_kernel, true},
     {"key update: the answer goes with a write", The_answer_goes_with_a_write, false},
     {"key update: not on TLS 1.2", Not_on_tls12, false},
     {"key update: waits for room and is sent once", Waits_for_room_and_is_sent_once, false},

@@ -50,7 +50,11 @@ static int32_t ReadSome(KtlsConnection* connection, int socket, int32_t* bytes)
 {
     KtlsResult result;
     uint8_t buffer[100];
-    CHECK_EQ(KtlsNative_Read(connection, socket, buffer, sizeof(buffer), &result), 0);
+    do
+    {
+        /* A ticket, or a KeyUpdate: what is meant comes behind it. */
+        CHECK_EQ(KtlsNative_Read(connection, socket, buffer, sizeof(buffer), &result), 0);
+    } while (result.messages > 0 && result.status == KTLS_STATUS_WANT_READ);
     if (result.openSslError != 0)
     {
         uint8_t text[256];

@@ -11,11 +11,12 @@ public class NativeTypesTests
     public void A_result_has_the_header_s_layout()
     {
         // status 0, sysErrno 4, bytes 8, openSslError 16, reason 24, pending 28, keyUpdate 32, newSession 36.
-        Assert.Equal(40, Unsafe.SizeOf<NativeResult>());
+        Assert.Equal(48, Unsafe.SizeOf<NativeResult>());
         Assert.Equal(4, Offset<NativeResult>(nameof(NativeResult.SysErrno)));
         Assert.Equal(8, Offset<NativeResult>(nameof(NativeResult.Bytes)));
         Assert.Equal(16, Offset<NativeResult>(nameof(NativeResult.OpenSslError)));
         Assert.Equal(24, Offset<NativeResult>(nameof(NativeResult.Reason)));
+        Assert.Equal(40, Offset<NativeResult>(nameof(NativeResult.Messages)));
     }
 
     [Fact]

@@ -64,6 +64,10 @@ internal static class TlsErrors
         new(KtlsRekeyFailure.NotSupported, "The keys of this connection cannot be changed: that takes TLS 1.3 and, while the "
             + "kernel holds the keys, Linux 6.14 and OpenSSL 3.2. Nothing was sent; the connection goes on.");
 
+    public static KtlsRekeyException Flood() =>
+        new(KtlsRekeyFailure.Flood, $"The peer sent more than {MessageAllowance.Most} KeyUpdates, tickets or other handshake "
+            + "messages without any data between them: it can want nothing but to keep this end busy.");
+
     public static KtlsRekeyException RecordLimit() =>
         new(KtlsRekeyFailure.RecordLimit, "As many records were sent as one key is good for (KtlsOptions.RecordLimit), and the "
             + "key of this connection cannot be changed: that takes TLS 1.3 and, while the kernel holds the keys, Linux 6.14 "

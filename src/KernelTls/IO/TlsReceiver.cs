@@ -32,6 +32,7 @@ internal sealed partial class TlsReceiver : IDisposable
     private readonly Action _certificateShown;
     private Operation? _operation;
     private HeldBytes _held;
+    private MessageAllowance _messages = new();
     private Exception? _failure;
     private volatile bool _closed;
     private bool _askOpenSsl;
@@ -141,7 +142,13 @@ internal sealed partial class TlsReceiver : IDisposable
         _closed = true;
         try
         {
-            NoteSession(_connection.Read(Span<byte>.Empty));
+            NativeResult result;
+            do
+            {
+                result = _connection.Read(Span<byte>.Empty);
+                NoteSession(result);
+            }
+            while (result.Messages > 0 && _messages.TryTake(result.Messages) && result.Status == NativeStatus.WantRead);
         }
         catch (Exception e) when (e is InvalidOperationException or IOException)
         {
@@ -222,6 +229,11 @@ internal sealed partial class TlsReceiver : IDisposable
         taken = 0;
         NativeResult result = _connection.Read(buffer);
         NoteSession(result);
+        if (result.Messages > 0 && !_messages.TryTake(result.Messages))
+        {
+            throw Fail(TlsErrors.Flood());
+        }
+
         if (result.KeyUpdateDue)
         {
             _sender.AnswerKeyUpdate();
@@ -234,6 +246,7 @@ internal sealed partial class TlsReceiver : IDisposable
         {
             case NativeStatus.Ok:
                 taken = (int)result.Bytes;
+                _messages.Renew();
                 return true;
             case NativeStatus.WantRead:
             case NativeStatus.WantWrite:
@@ -271,6 +284,7 @@ internal sealed partial class TlsReceiver : IDisposable
         }
 
         ThrowIfError(outcome);
+        _messages.Renew();
         return taken > 0 ? true : throw Fail(TlsErrors.Truncated());
     }
 

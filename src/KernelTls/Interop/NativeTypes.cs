@@ -32,6 +32,8 @@ internal struct NativeResult
     private readonly int _pending;
     private readonly int _keyUpdate;
     private readonly int _newSession;
+    public int Messages;
+    private readonly int _reserved;
 
     /// <summary>OpenSSL holds bytes that were received and not handed out.</summary>
     public readonly bool Pending => _pending != 0;
