@@ -18,6 +18,7 @@ enum
     TLS_RX = 2,
     TLS_TX_ZEROCOPY_RO = 3,
     TLS_RX_EXPECT_NO_PAD = 4,
+    TLS_SET_RECORD_TYPE = 1, /* control message */
 
     TLS_CIPHER_AES_GCM_128 = 51,
     TLS_CIPHER_AES_GCM_256 = 52,

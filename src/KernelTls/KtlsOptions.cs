@@ -79,12 +79,12 @@ public sealed class KtlsOptions
     /// (<c>TLS_RX_EXPECT_NO_PAD</c>: Documentation/networking/tls.rst). Default: <see langword="false"/>.
     /// </summary>
     /// <remarks>
-    /// Only for peers that are known not to pad (RFC 8446, section 5.4); most do not. A padded record is decrypted twice, so that
-    /// a hostile peer doubles the work for a byte of padding each. And kernels (6.12 was seen to) copy the second outcome to the
-    /// wrong place, so that of several such records the application reads wrong bytes, without an error.
+    /// For trusted peers. A record that is padded all the same (RFC 8446, section 5.4) is decrypted twice, so that a hostile peer
+    /// doubles the work for a byte of padding each. Kernels that garble such records, as 6.12 does and 7.2 does not, are found
+    /// out by trial and not asked.
     /// <c>TlsRxNoPadViolation</c> in <c>/proc/net/tls_stat</c> counts padded records, <c>TlsDecryptRetry</c> those and the
-    /// control records, such as session tickets. Needs Linux 6.0 (<see cref="KtlsPlatform.CanExpectNoPadding"/>); a kernel that
-    /// refuses is an event, and the connection goes on.
+    /// control records, such as session tickets. Where it cannot be had
+    /// (<see cref="KtlsPlatform.CanExpectNoPadding"/>) there is an event, and the connection goes on.
     /// </remarks>
     public bool ExpectNoPadding { get; set; }
 

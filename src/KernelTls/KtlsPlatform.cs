@@ -31,7 +31,7 @@ public static class KtlsPlatform
     /// </summary>
     public static bool CanRekey => Platform.Current.CanRekey;
 
-    /// <summary><see cref="KtlsOptions.ExpectNoPadding"/> has an effect here: Linux 6.0, and OpenSSL 3.2 for receiving TLS 1.3 in the kernel.</summary>
+    /// <summary><see cref="KtlsOptions.ExpectNoPadding"/> has an effect here: a kernel that takes it (Linux 6.0) and garbles no padded record (6.12 does), and OpenSSL 3.2.</summary>
     public static bool CanExpectNoPadding => Platform.Current.CanExpectNoPadding;
 
     /// <summary>Why such a connection would not be in the kernel in one direction.</summary>

@@ -1,6 +1,7 @@
 using System.Net.Sockets;
 using KernelTls.Diagnostics;
 using KernelTls.Interop;
+using KernelTls.Offload;
 
 namespace KernelTls.IO;
 
@@ -39,7 +40,21 @@ internal readonly record struct TransportOptions(
         // For TLS 1.3 only: other versions have no padding.
         if (ExpectNoPadding && info.KtlsReceive != 0 && info.ProtocolVersion == Tls13)
         {
-            Set(socket, SolTls, TlsReceiveExpectNoPad, 1, "TLS_RX_EXPECT_NO_PAD");
+            SetExpectNoPadding(socket);
+        }
+    }
+
+    /// <summary>A kernel that takes the option and then garbles what a peer pads all the same is not asked.</summary>
+    private void SetExpectNoPadding(Socket socket)
+    {
+        const string Option = "TLS_RX_EXPECT_NO_PAD";
+        if (Platform.Current.CanExpectNoPadding)
+        {
+            Set(socket, SolTls, TlsReceiveExpectNoPad, 1, Option);
+        }
+        else
+        {
+            KtlsEventSource.Log.SocketOptionRefused(IsServer, Option, nameof(SocketError.OperationNotSupported));
         }
     }
 

@@ -37,7 +37,7 @@ internal sealed class KernelAbilities
     /// <summary>A second receiving key is accepted (Linux 6.14).</summary>
     public bool CanRekeyReceive { get; }
 
-    /// <summary>TLS_RX_EXPECT_NO_PAD is accepted (Linux 6.0).</summary>
+    /// <summary>TLS_RX_EXPECT_NO_PAD is accepted (Linux 6.0), and garbles nothing where a peer pads (Linux 6.12 does).</summary>
     public bool CanExpectNoPadding { get; }
 
     /// <summary>Whether keys of this kind are accepted in one direction.</summary>
