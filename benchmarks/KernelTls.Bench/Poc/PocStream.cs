@@ -157,7 +157,7 @@ internal sealed class PocStream : Stream
     {
         try
         {
-            _ = await _socket.ReceiveAsync(_peek, SocketFlags.Peek);
+            _ = await _socket.ReceiveAsync(_peek.AsMemory(), SocketFlags.Peek);
         }
         catch (SocketException)
         {
