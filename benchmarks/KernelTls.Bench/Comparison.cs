@@ -41,8 +41,7 @@ internal sealed class Comparison
             foreach (string mode in _modes)
             {
                 long started = Stopwatch.GetTimestamp();
-                string answer = await BenchProcess.RunAsync([BenchCommand.Measure, scenario, mode], cancellationToken);
-                Measurement measured = JsonSerializer.Deserialize(answer, BenchJson.Default.Measurement)!;
+                Measurement measured = await MeasureAsync(Row.Find(scenario), mode, cancellationToken);
                 rows.Add(measured);
                 _output.WriteLine($"measured {scenario} {mode}: {ResultTable.Describe(measured)}, {Stopwatch.GetElapsedTime(started).TotalSeconds:F0} s");
             }
@@ -55,6 +54,22 @@ internal sealed class Comparison
             RuntimeInformation.FrameworkDescription,
             crypto,
             [.. rows.Select(row => row with { Ratio = RatioOf(row, rows) })]);
+    }
+
+    private static async Task<Measurement> MeasureAsync(Row row, string mode, CancellationToken cancellationToken)
+    {
+        List<Measurement> processes = [];
+        for (int i = 0; i < row.Processes; i++)
+        {
+            string answer = await BenchProcess.RunAsync([BenchCommand.Measure, row.Name, mode], cancellationToken);
+            processes.Add(JsonSerializer.Deserialize(answer, BenchJson.Default.Measurement)!);
+        }
+
+        processes.Sort((one, other) => one.PerOp.CompareTo(other.PerOp));
+        Measurement middle = processes[processes.Count / 2];
+        return processes.Count == 1
+            ? middle
+            : middle with { Spread = Math.Round((processes[^1].PerOp - processes[0].PerOp) / middle.PerOp, 4) };
     }
 
     private static double? RatioOf(Measurement row, List<Measurement> rows) =>

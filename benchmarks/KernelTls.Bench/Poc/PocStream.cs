@@ -123,6 +123,7 @@ internal sealed class PocStream : Stream
         }
     }
 
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
     public override async ValueTask WriteAsync(ReadOnlyMemory<byte> buffer, CancellationToken cancellationToken = default) =>
         await _socket.SendAsync(buffer, SocketFlags.None, cancellationToken);
 
@@ -151,11 +152,12 @@ internal sealed class PocStream : Stream
         base.Dispose(disposing);
     }
 
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
     private async ValueTask WaitReadableAsync()
     {
         try
         {
-            _ = await _socket.ReceiveAsync(_peek, SocketFlags.Peek);
+            _ = await _socket.ReceiveAsync(_peek.AsMemory(), SocketFlags.Peek);
         }
         catch (SocketException)
         {

@@ -5,7 +5,7 @@ namespace KernelTls.Bench.Report;
 /// <param name="Mode">The mode's name.</param>
 /// <param name="Unit"><see cref="Instructions"/> or <see cref="Bytes"/>.</param>
 /// <param name="PerOp">Median of the rounds, per operation.</param>
-/// <param name="Spread">Largest less smallest round, as a part of the median.</param>
+/// <param name="Spread">Largest less smallest round, or process where there are several, as a part of the median.</param>
 /// <param name="AllocatedPerOp">Managed bytes allocated per operation; null where that is not the question.</param>
 /// <param name="Rounds">Each measured round, per operation.</param>
 internal sealed record Measurement(

@@ -12,9 +12,12 @@ internal sealed record Row(string Name, long Payload, bool Resumes, Func<Mode, B
     private const int Kilobyte = 1024;
     private const int FileSize = 4 * Kilobyte * Kilobyte;
 
+    /// <summary>In so many processes, of which the middle one counts: where a figure is mostly threads that hand over.</summary>
+    public int Processes { get; private init; } = 1;
+
     public static IReadOnlyList<Row> All { get; } =
     [
-        new("stream-pingpong-64", 128, false, (mode, _) => new Exchange(mode, 64, operationsPerRound: 1000)),
+        new("stream-pingpong-64", 128, false, (mode, _) => new Exchange(mode, 64, operationsPerRound: 1000)) { Processes = 3 },
         new("stream-get-64k", 64 + 64 * Kilobyte, false, (mode, _) => new Exchange(mode, 64 * Kilobyte, operationsPerRound: 150)),
         new("stream-connclose", 128, false, (mode, certificates) => new ShortConnection(mode, resumes: false, certificates)),
         new("stream-connclose-resumed", 128, true, (mode, certificates) => new ShortConnection(mode, resumes: true, certificates)),
