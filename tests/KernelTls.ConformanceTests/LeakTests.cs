@@ -55,12 +55,12 @@ public class LeakTests(ITestOutputHelper output)
         ];
         // Until pools, caches and heaps have their size.
         await RunAsync(kinds, s_handshakes / 2);
-        (int Sockets, int Connections, long Kilobytes) before = await MeasureAsync();
+        (IReadOnlyList<string> Sockets, int Connections, long Kilobytes) before = await MeasureAsync();
 
         await RunAsync(kinds, s_handshakes);
 
-        (int Sockets, int Connections, long Kilobytes) after = await MeasureAsync();
-        output.WriteLine($"{s_handshakes} handshakes: {before} to {after}");
+        (IReadOnlyList<string> Sockets, int Connections, long Kilobytes) after = await MeasureAsync();
+        output.WriteLine($"{s_handshakes} handshakes: {before.Kilobytes} kB to {after.Kilobytes} kB");
         Assert.Equal(0, after.Connections);
         Assert.Equal(before.Sockets, after.Sockets);
 
@@ -81,12 +81,13 @@ public class LeakTests(ITestOutputHelper output)
             ? [() => FallBackAsync(SslProtocols.Tls12)]
             : [() => FallBackAsync(SslProtocols.Tls12), () => FallBackAsync(SslProtocols.Tls13)];
         await RunAsync(kinds, s_handshakes / 2);
-        (int Sockets, int Connections, long Kilobytes) before = await MeasureAsync();
+        (IReadOnlyList<string> Sockets, int Connections, long Kilobytes) before = await MeasureAsync();
 
         await RunAsync(kinds, s_handshakes);
 
-        (int Sockets, int Connections, long Kilobytes) after = await MeasureAsync();
-        output.WriteLine($"{s_handshakes} fallbacks ({KtlsPlatform.NotSupportedReason}): {before} to {after}");
+        (IReadOnlyList<string> Sockets, int Connections, long Kilobytes) after = await MeasureAsync();
+        output.WriteLine(
+            $"{s_handshakes} fallbacks ({KtlsPlatform.NotSupportedReason}): {before.Kilobytes} kB to {after.Kilobytes} kB");
         Assert.Equal(0, after.Connections);
         Assert.Equal(before.Sockets, after.Sockets);
         Assert.InRange(after.Kilobytes, 0, before.Kilobytes + (2 * Math.Max(6_000, s_handshakes)));
@@ -165,7 +166,7 @@ public class LeakTests(ITestOutputHelper output)
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => shaking.InTime("a cancelled handshake to end"));
     }
 
-    private static async Task<(int Sockets, int Connections, long Kilobytes)> MeasureAsync()
+    private static async Task<(IReadOnlyList<string> Sockets, int Connections, long Kilobytes)> MeasureAsync()
     {
         await Until(() => SafeTlsConnectionHandle.Count == 0);
         for (int i = 0; i < 3; i++)
@@ -176,9 +177,24 @@ public class LeakTests(ITestOutputHelper output)
 
         string resident = File.ReadLines("/proc/self/status").Single(l => l.StartsWith("VmRSS:", StringComparison.Ordinal));
         return (
-            Directory.GetFiles("/proc/self/fd").Count(f => new FileInfo(f).LinkTarget?.StartsWith("socket:", StringComparison.Ordinal) == true),
+            OpenSockets(),
             SafeTlsConnectionHandle.Count,
             long.Parse(resident.Split(' ', StringSplitOptions.RemoveEmptyEntries)[1], CultureInfo.InvariantCulture));
+    }
+
+    /// <summary>The process's sockets, with their addresses and state where they are TCP's.</summary>
+    private static List<string> OpenSockets()
+    {
+        string[] table = File.ReadAllLines("/proc/net/tcp");
+        return
+        [
+            .. from descriptor in Directory.GetFiles("/proc/self/fd")
+               let socket = new FileInfo(descriptor).LinkTarget
+               where socket?.StartsWith("socket:[", StringComparison.Ordinal) == true
+               let inode = socket["socket:[".Length..^1]
+               orderby inode
+               select $"{socket} {table.FirstOrDefault(line => line.Contains($" {inode} ", StringComparison.Ordinal))}".TrimEnd(),
+        ];
     }
 
     /// <summary>What a failed end leaves to the finalizer goes with it.</summary>

@@ -1,6 +1,5 @@
 using System.Net.Security;
 using System.Security.Authentication;
-using KernelTls.Offload;
 
 namespace KernelTls.IO;
 
@@ -27,10 +26,10 @@ internal struct RecordBudget
     /// has no limit below that of the sequence number. TLS 1.2 states none.
     /// </summary>
     public static long DefaultLimit(SslProtocols protocol, TlsCipherSuite suite) =>
-        protocol != SslProtocols.Tls13 ? long.MaxValue : CipherKinds.Of(suite) switch
+        protocol != SslProtocols.Tls13 ? long.MaxValue : suite switch
         {
-            CipherKind.ChaCha20Poly1305 => long.MaxValue,
-            CipherKind.Aes128Gcm or CipherKind.Aes256Gcm => 1L << 24,
+            TlsCipherSuite.TLS_CHACHA20_POLY1305_SHA256 => long.MaxValue,
+            TlsCipherSuite.TLS_AES_128_GCM_SHA256 or TlsCipherSuite.TLS_AES_256_GCM_SHA384 => 1L << 24,
             _ => 1L << 22,
         };
 

@@ -113,21 +113,8 @@ internal sealed partial class TlsSender
             {
                 ReadOnlyMemory<byte> part = await section.ReadAsync(buffer, cancellationToken).ConfigureAwait(false);
                 section.Begun = true;
-                while (!part.IsEmpty)
-                {
-                    ReadOnlyMemory<byte> now = part[..(int)await AllowAsync(part.Length).ConfigureAwait(false)];
-                    if (_kernel)
-                    {
-                        await _socket.SendAsync(now, SocketFlags.None, cancellationToken).ConfigureAwait(false);
-                    }
-                    else
-                    {
-                        await WriteOpenSslAsync(now, cancellationToken).ConfigureAwait(false);
-                    }
-
-                    section.Advance(now.Length);
-                    part = part[now.Length..];
-                }
+                await SendPartsAsync(part, cancellationToken).ConfigureAwait(false);
+                section.Advance(part.Length);
             }
         }
         finally

@@ -201,21 +201,7 @@ internal sealed partial class TlsSender : IDisposable
             try
             {
                 ThrowIfNotOpen();
-                while (!data.IsEmpty)
-                {
-                    ReadOnlyMemory<byte> part = data[..(int)await AllowAsync(data.Length).ConfigureAwait(false)];
-                    if (_kernel)
-                    {
-                        await _socket.SendAsync(part, SocketFlags.None, cancellationToken).ConfigureAwait(false);
-                    }
-                    else
-                    {
-                        await WriteOpenSslAsync(part, cancellationToken).ConfigureAwait(false);
-                    }
-
-                    data = data[part.Length..];
-                }
-
+                await SendPartsAsync(data, cancellationToken).ConfigureAwait(false);
                 sent = true;
             }
             finally
@@ -230,6 +216,26 @@ internal sealed partial class TlsSender : IDisposable
         finally
         {
             ExitWrite();
+        }
+    }
+
+    /// <summary>Inside the gate: sends as much at a time as the key is good for.</summary>
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
+    private async ValueTask SendPartsAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken)
+    {
+        while (!data.IsEmpty)
+        {
+            ReadOnlyMemory<byte> part = data[..(int)await AllowAsync(data.Length).ConfigureAwait(false)];
+            if (_kernel)
+            {
+                await _socket.SendAsync(part, SocketFlags.None, cancellationToken).ConfigureAwait(false);
+            }
+            else
+            {
+                await WriteOpenSslAsync(part, cancellationToken).ConfigureAwait(false);
+            }
+
+            data = data[part.Length..];
         }
     }
 
