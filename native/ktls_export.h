@@ -165,10 +165,10 @@ KTLS_EXPORT int32_t KtlsNative_ConnectionCreate(
 /* Frees the SSL without touching the socket. NULL is allowed. */
 KTLS_EXPORT void KtlsNative_ConnectionFree(KtlsConnection* connection);
 
-/* Judges the peer's certificate chain while the handshake waits: chain[0] is the leaf, then what the peer sent, DER,
- * valid during the call only. Returns an X509_V_* code: 0 accepts, anything else ends the handshake with the alert
+/* Judges the peer's certificate chain while the handshake waits: chain[0] is the leaf, then what the peer sent, each an
+ * X509*, valid during the call only: who keeps one takes a reference (X509_up_ref). Returns an X509_V_* code: 0 accepts, anything else ends the handshake with the alert
  * that OpenSSL maps that code to. Must not call back into this connection, except by KtlsNative_GetConnectionInfo. */
-typedef int32_t (*KtlsVerifyCallback)(intptr_t state, const KtlsBlob* chain, int32_t count);
+typedef int32_t (*KtlsVerifyCallback)(intptr_t state, const intptr_t* chain, int32_t count);
 
 /* One handshake step. OK: done. verify may be NULL where the context does not verify peers (EINVAL elsewhere); it and
  * state are forgotten before the call returns. A certificate that comes later (renegotiation, under
@@ -221,7 +221,8 @@ KtlsNative_AbortHandshake(KtlsConnection* connection, int32_t socket, int32_t al
 KTLS_EXPORT int32_t KtlsNative_SetOcspResponse(KtlsConnection* connection, const uint8_t* data, int32_t length);
 
 /* DER of a distinguished name that the peer announced as an acceptable issuer, by index, in the peer's order. *length,
- * ERANGE and ENODATA as with KtlsNative_GetPeerCertificate. The server's certificate was judged before this pause. */
+ * ERANGE as with KtlsNative_GetFinished; ENODATA: none with this index. The server's certificate was judged before
+ * this pause. */
 KTLS_EXPORT int32_t KtlsNative_GetAcceptableIssuer(
     KtlsConnection* connection, int32_t index, uint8_t* buffer, int32_t capacity, int32_t* length);
 
@@ -321,14 +322,14 @@ typedef struct KtlsConnectionInfo
 
 KTLS_EXPORT int32_t KtlsNative_GetConnectionInfo(KtlsConnection* connection, KtlsConnectionInfo* info);
 
-/* DER of the peer's certificate: index 0 is the leaf, then the chain as sent. *length is set to the size; it is
- * copied only where capacity suffices, ERANGE otherwise; ENODATA: no certificate with this index. */
-KTLS_EXPORT int32_t KtlsNative_GetPeerCertificate(
-    KtlsConnection* connection, int32_t index, uint8_t* buffer, int32_t capacity, int32_t* length);
+/* The peer's certificate, an X509*: index 0 is the leaf, then the chain as sent. It belongs to the connection and is good
+ * until the next call with it: who keeps it takes a reference (X509_up_ref). ENODATA: none with this index. */
+KTLS_EXPORT int32_t
+KtlsNative_GetPeerCertificate(const KtlsConnection* connection, int32_t index, intptr_t* certificate);
 
 /* The Finished message of the handshake, ours (peer 0) or the peer's (peer 1): tls-unique (RFC 5929, 3.1) is made of
- * them, below TLS 1.3 only. *length, ERANGE as with KtlsNative_GetPeerCertificate; ENODATA before the handshake has
- * ended well. */
+ * them, below TLS 1.3 only. *length is set to the size; the message is copied only where capacity suffices, ERANGE
+ * otherwise; ENODATA before the handshake has ended well. */
 KTLS_EXPORT int32_t
 KtlsNative_GetFinished(KtlsConnection* connection, int32_t peer, uint8_t* buffer, int32_t capacity, int32_t* length);
 

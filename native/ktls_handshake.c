@@ -9,33 +9,9 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-/* Encodes one certificate into a block of its own; NULL data on failure. */
-static KtlsBlob Encode(const KtlsOpenSsl* api, const X509* certificate)
-{
-    KtlsBlob blob = {NULL, 0, 0};
-    int length = api->i2d_X509(certificate, NULL);
-    unsigned char* data = length > 0 ? malloc((size_t)length) : NULL;
-    if (data != NULL)
-    {
-        unsigned char* at = data;
-        blob.length = api->i2d_X509(certificate, &at);
-        blob.data = data;
-    }
-    return blob;
-}
-
-static void FreeChain(KtlsBlob* chain, int32_t count)
-{
-    for (int32_t i = 0; i < count; i++)
-    {
-        free((void*)(uintptr_t)chain[i].data);
-    }
-    free(chain);
-}
-
 /* The leaf, then what the peer sent; OpenSSL's untrusted list begins with the leaf itself, which is left out.
- * Returns the number of blobs, 0 on failure. */
-static int32_t BuildChain(const KtlsOpenSsl* api, const X509_STORE_CTX* store, KtlsBlob** chain)
+ * Returns the number of certificates, 0 on failure. */
+static int32_t BuildChain(const KtlsOpenSsl* api, const X509_STORE_CTX* store, intptr_t** chain)
 {
     const X509* leaf = api->X509_STORE_CTX_get0_cert(store);
     const OPENSSL_STACK* sent = api->X509_STORE_CTX_get0_untrusted(store);
@@ -44,30 +20,22 @@ static int32_t BuildChain(const KtlsOpenSsl* api, const X509_STORE_CTX* store, K
     {
         return 0;
     }
-    KtlsBlob* blobs = calloc((size_t)sentCount + 1, sizeof(*blobs));
-    if (blobs == NULL)
+    *chain = calloc((size_t)sentCount + 1, sizeof(**chain));
+    if (*chain == NULL)
     {
         return 0;
     }
 
     int32_t count = 0;
-    blobs[count++] = Encode(api, leaf);
-    bool complete = blobs[0].data != NULL;
-    for (int i = 0; complete && i < sentCount; i++)
+    (*chain)[count++] = (intptr_t)leaf;
+    for (int i = 0; i < sentCount; i++)
     {
         const X509* certificate = api->OPENSSL_sk_value(sent, i);
         if (certificate != leaf)
         {
-            blobs[count] = Encode(api, certificate);
-            complete = blobs[count++].data != NULL;
+            (*chain)[count++] = (intptr_t)certificate;
         }
     }
-    if (!complete)
-    {
-        FreeChain(blobs, count);
-        return 0;
-    }
-    *chain = blobs;
     return count;
 }
 
@@ -80,14 +48,14 @@ static int32_t Judge(const KtlsOpenSsl* api, const X509_STORE_CTX* store)
         return X509_V_ERR_APPLICATION_VERIFICATION;
     }
 
-    KtlsBlob* chain = NULL;
+    intptr_t* chain = NULL;
     int32_t count = BuildChain(api, store, &chain);
     if (count == 0)
     {
         return X509_V_ERR_OUT_OF_MEM;
     }
     int32_t verdict = connection->verify(connection->verifyState, chain, count);
-    FreeChain(chain, count);
+    free(chain);
     return verdict >= X509_V_OK ? verdict : X509_V_ERR_APPLICATION_VERIFICATION;
 }
 

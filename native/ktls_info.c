@@ -77,44 +77,24 @@ static const X509* FindPeerCertificate(const KtlsOpenSsl* api, const KtlsConnect
     return at < count ? api->OPENSSL_sk_value(chain, at) : NULL;
 }
 
-int32_t KtlsNative_GetPeerCertificate(
-    KtlsConnection* connection, int32_t index, uint8_t* buffer, int32_t capacity, int32_t* length)
+int32_t KtlsNative_GetPeerCertificate(const KtlsConnection* connection, int32_t index, intptr_t* certificate)
 {
-    if (length == NULL)
+    if (certificate == NULL)
     {
         return EINVAL;
     }
-    *length = 0;
+    *certificate = 0;
     const KtlsOpenSsl* api = KtlsOpenSsl_Get();
     if (api == NULL)
     {
         return ENOSYS;
     }
-    if (!KtlsConnection_IsValid(connection) || index < 0 || capacity < 0 || (capacity > 0 && buffer == NULL))
+    if (!KtlsConnection_IsValid(connection) || index < 0)
     {
         return EINVAL;
     }
-
-    KtlsOpenSsl_ClearErrors(api);
-    const X509* certificate = FindPeerCertificate(api, connection, index);
-    if (certificate == NULL)
-    {
-        return ENODATA;
-    }
-    int size = api->i2d_X509(certificate, NULL);
-    KtlsOpenSsl_ClearErrors(api);
-    if (size <= 0)
-    {
-        return ENOMEM;
-    }
-    *length = size;
-    if (capacity < size)
-    {
-        return ERANGE;
-    }
-    unsigned char* at = buffer;
-    (void)api->i2d_X509(certificate, &at);
-    return 0;
+    *certificate = (intptr_t)FindPeerCertificate(api, connection, index);
+    return *certificate != 0 ? 0 : ENODATA;
 }
 
 int32_t KtlsNative_GetFinished(

@@ -153,7 +153,6 @@ enum
     REQUIRED(int, OPENSSL_sk_num, (const OPENSSL_STACK* stack))                                                        \
     REQUIRED(void*, OPENSSL_sk_value, (const OPENSSL_STACK* stack, int index))                                         \
     REQUIRED(X509*, d2i_X509, (X509** certificate, const unsigned char** in, long length))                             \
-    REQUIRED(int, i2d_X509, (const X509* certificate, unsigned char** out))                                            \
     REQUIRED(void, X509_free, (X509* certificate))                                                                     \
     REQUIRED(int, i2d_X509_NAME, (const X509_NAME* name, unsigned char** out))                                         \
     REQUIRED(X509*, X509_STORE_CTX_get0_cert, (const X509_STORE_CTX* store))                                           \

@@ -36,7 +36,7 @@ internal sealed partial class Profiler : IDisposable
 
         // Stacks by unwinding tables, because Debian's libraries have no frame pointers: slow to read, hence fewer.
         await profiler.RecordAsync(work, "-F", "499", "--call-graph", "dwarf,16384", "-m", "8M");
-        await profiler.ReportAsync("by function, with all that it calls", "--children", "--no-inline", "-g", "none", "--sort", "symbol");
+        await profiler.ReportAsync("by function, with all that it calls", "--children", "-g", "none", "--sort", "symbol");
     }
 
     public void Dispose() => _directory.Delete(recursive: true);
@@ -69,7 +69,7 @@ internal sealed partial class Profiler : IDisposable
         using Process perf = Start(
         [
             "report", "-i", _data, "--stdio", "-q", "--percentage", "relative", "--percent-limit", "0.4",
-            "--pid", $"{Environment.ProcessId}", .. sort,
+            "--pid", $"{Environment.ProcessId}", "--no-inline", .. sort,
         ]);
         await perf.WaitForExitAsync().InTime("perf's report");
     }

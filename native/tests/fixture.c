@@ -195,7 +195,7 @@ void Fixture_Wait(int socket, short events)
     }
 }
 
-int32_t Fixture_Accept(intptr_t state, const KtlsBlob* chain, int32_t count)
+int32_t Fixture_Accept(intptr_t state, const intptr_t* chain, int32_t count)
 {
     CHECK(chain != NULL && count > 0);
     if (state != 0)
@@ -203,6 +203,24 @@ int32_t Fixture_Accept(intptr_t state, const KtlsBlob* chain, int32_t count)
         ++*(int*)state;
     }
     return X509_V_OK;
+}
+
+bool Fixture_IsInChain(intptr_t certificate, int32_t index)
+{
+    const X509* expected = index == 0 ? g_fixture.leaf : g_fixture.intermediate;
+    return certificate != 0 && X509_cmp((const X509*)certificate, expected) == 0;
+}
+
+void Fixture_CheckPeerChain(const KtlsConnection* connection, int32_t count)
+{
+    intptr_t certificate;
+    for (int32_t i = 0; i < count; i++)
+    {
+        CHECK_EQ(KtlsNative_GetPeerCertificate(connection, i, &certificate), 0);
+        CHECK(Fixture_IsInChain(certificate, i));
+    }
+    CHECK_EQ(KtlsNative_GetPeerCertificate(connection, count, &certificate), ENODATA);
+    CHECK_EQ(certificate, 0);
 }
 
 uint8_t Fixture_PatternAt(size_t offset)

@@ -48,7 +48,13 @@ void Fixture_ShrinkBuffers(const KtlsPair* pair);
 void Fixture_Wait(int socket, short events);
 
 /* Accepts every chain; state may point to an int that counts the calls. */
-int32_t Fixture_Accept(intptr_t state, const KtlsBlob* chain, int32_t count);
+int32_t Fixture_Accept(intptr_t state, const intptr_t* chain, int32_t count);
+
+/* The peer of the connection has shown so many certificates of the fixture's chain, and no more. */
+void Fixture_CheckPeerChain(const KtlsConnection* connection, int32_t count);
+
+/* An X509* is the certificate at this place of the fixture's chain. */
+bool Fixture_IsInChain(intptr_t certificate, int32_t index);
 
 /* Both ends of a connection. */
 typedef struct Link

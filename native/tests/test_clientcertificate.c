@@ -28,19 +28,6 @@ static Link CreatePaused(int32_t version, int32_t flags, int32_t serverFlags, bo
     return link;
 }
 
-static void CheckServerSees(Link* link, int32_t count)
-{
-    uint8_t der[4096];
-    int32_t length;
-    for (int32_t i = 0; i < count; i++)
-    {
-        CHECK_EQ(KtlsNative_GetPeerCertificate(link->server, i, der, sizeof(der), &length), 0);
-        CHECK_EQ(length, g_fixture.chain[i].length);
-        CHECK(memcmp(der, g_fixture.chain[i].data, (size_t)length) == 0);
-    }
-    CHECK_EQ(KtlsNative_GetPeerCertificate(link->server, count, der, sizeof(der), &length), ENODATA);
-}
-
 static void Use(Link* link, int32_t count)
 {
     KtlsResult result;
@@ -58,15 +45,12 @@ static void Chosen(int32_t flags)
         {
             for (int own = 0; own < 2; own++)
             {
-                uint8_t der[4096];
-                int32_t length;
                 Link link = CreatePaused(version, flags, KTLS_FLAG_VERIFY_PEER, own != 0);
                 /* The server's is there to choose by. */
-                CHECK_EQ(KtlsNative_GetPeerCertificate(link.client, 0, der, sizeof(der), &length), 0);
-                CHECK_EQ(length, g_fixture.chain[0].length);
+                Fixture_CheckPeerChain(link.client, 2);
                 Use(&link, count);
                 Link_CompleteWell(&link);
-                CheckServerSees(&link, count);
+                Fixture_CheckPeerChain(link.server, count);
                 Link_Free(&link);
             }
         }
@@ -182,7 +166,7 @@ static void Refused_certificates(void)
         Use(&link, 0);
         CHECK_EQ(KtlsNative_UseCertificate(link.client, NULL, 0, 0, &result), EBUSY);
         Link_CompleteWell(&link);
-        CheckServerSees(&link, 0);
+        Fixture_CheckPeerChain(link.server, 0);
         Link_Free(&link);
     }
 }

@@ -17,6 +17,7 @@ static void Nothing_works_before_initialize(void)
     KtlsResult result;
     KtlsConnectionInfo info;
     int32_t length = 1;
+    intptr_t certificate = 0;
     uint8_t text[8];
     CHECK_EQ(KtlsNative_ContextCreate(&options, &context, &result), ENOSYS);
     CHECK(context == NULL);
@@ -29,7 +30,7 @@ static void Nothing_works_before_initialize(void)
     CHECK_EQ(KtlsNative_KeyUpdate(NULL, 0, 0, &result), ENOSYS);
     CHECK_EQ(KtlsNative_RequestCertificate(NULL, 0, NULL, 0, &result), ENOSYS);
     CHECK_EQ(KtlsNative_GetConnectionInfo(NULL, &info), ENOSYS);
-    CHECK_EQ(KtlsNative_GetPeerCertificate(NULL, 0, NULL, 0, &length), ENOSYS);
+    CHECK_EQ(KtlsNative_GetPeerCertificate(NULL, 0, &certificate), ENOSYS);
     KtlsClientHello hello;
     KtlsSessionInfo sessionInfo;
     KtlsSession* session = (KtlsSession*)&options;

@@ -273,7 +273,7 @@ public partial class KtlsStream
 
     private void Adopt(TlsSession session)
     {
-        if (_options.Mode == KtlsMode.Required && WhyIncomplete(session.Offload) is var missing && missing != KtlsFallbackReason.None)
+        if (_options.Mode == KtlsMode.Required && WhyIncomplete(session.Planned) is var missing && missing != KtlsFallbackReason.None)
         {
             session.Close();
             session.Dispose();

@@ -40,15 +40,19 @@ internal sealed partial class NetworkNamespace : IDisposable
         return result.Task;
     }
 
-    /// <summary>Runs a program in the namespace; fails with its output where it fails.</summary>
-    public Task RunAsync(string program, params string[] arguments) => RunAsync(() =>
+    /// <summary>Runs a program in the namespace; fails with its errors where it fails.</summary>
+    public Task RunAsync(string program, params string[] arguments) => CaptureAsync(program, arguments);
+
+    /// <summary>As <see cref="RunAsync(string, string[])"/>, and returns what it prints.</summary>
+    public Task<string> CaptureAsync(string program, params string[] arguments) => RunAsync(() =>
     {
-        ProcessStartInfo start = new(program, arguments) { RedirectStandardError = true };
+        ProcessStartInfo start = new(program, arguments) { RedirectStandardError = true, RedirectStandardOutput = true };
         using Process process = Process.Start(start)!;
-        string errors = process.StandardError.ReadToEnd();
+        Task<string> errors = process.StandardError.ReadToEndAsync();
+        string output = process.StandardOutput.ReadToEnd();
         Assert.True(process.WaitForExit(Limits.Wait), $"{program} did not end in {Limits.Wait.TotalSeconds} s");
-        Assert.True(process.ExitCode == 0, $"{program} {string.Join(' ', arguments)}: {errors}");
-        return 0;
+        Assert.True(process.ExitCode == 0, $"{program} {string.Join(' ', arguments)}: {errors.GetAwaiter().GetResult()}");
+        return output;
     });
 
     public void Dispose()

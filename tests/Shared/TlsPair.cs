@@ -61,10 +61,11 @@ internal sealed class TlsPair : IAsyncDisposable
 
     /// <summary>Connected, not yet authenticated.</summary>
     public static async Task<TlsPair> CreateAsync(TlsMode clientMode, TlsMode serverMode, bool leaveInnerStreamOpen = false) =>
-        Create(await SocketPair.ConnectAsync(), clientMode, serverMode, leaveInnerStreamOpen, null);
+        Create(await SocketPair.ConnectAsync(), clientMode, serverMode, leaveInnerStreamOpen);
 
-    private static TlsPair Create(
-        SocketPair sockets, TlsMode clientMode, TlsMode serverMode, bool leaveInnerStreamOpen, Action<KtlsOptions>? tune) =>
+    /// <summary>Over these sockets, not yet authenticated.</summary>
+    public static TlsPair Create(
+        SocketPair sockets, TlsMode clientMode, TlsMode serverMode, bool leaveInnerStreamOpen = false, Action<KtlsOptions>? tune = null) =>
         new(
             sockets,
             Modes.Create(clientMode, new NetworkStream(sockets.Client, ownsSocket: true), leaveInnerStreamOpen, tune: tune),

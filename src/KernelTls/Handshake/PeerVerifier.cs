@@ -28,7 +28,7 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Ac
 
     /// <summary>The function given to the shim, with <see cref="GCHandle"/> of a verifier as its state.</summary>
     [UnmanagedCallersOnly]
-    public static unsafe int OnVerify(nint state, Blob* chain, int count)
+    public static unsafe int OnVerify(nint state, nint* chain, int count)
     {
         PeerVerifier verifier = (PeerVerifier)GCHandle.FromIntPtr(state).Target!;
         try
@@ -36,7 +36,8 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Ac
             X509Certificate2[] certificates = new X509Certificate2[count];
             for (int i = 0; i < count; i++)
             {
-                certificates[i] = X509CertificateLoader.LoadCertificate(chain[i].Span);
+                // Takes a reference of its own.
+                certificates[i] = new X509Certificate2(chain[i]);
             }
 
             return verifier.Judge(certificates);
@@ -59,8 +60,7 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Ac
     }
 
     /// <summary>A resumed session vouches for a chain that was judged once; it is judged again, as any other.</summary>
-    public void JudgeResumed(IEnumerable<byte[]> chain) =>
-        Judge([.. chain.Select(der => X509CertificateLoader.LoadCertificate(der))]);
+    public void JudgeResumed(X509Certificate2[] chain) => Judge(chain);
 
     private int Judge(X509Certificate2[] certificates)
     {

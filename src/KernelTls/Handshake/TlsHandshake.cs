@@ -232,7 +232,7 @@ internal sealed class TlsHandshake : IDisposable
         ConnectionInfo info = _connection.GetInfo();
         if (_verifier.Certificate is null)
         {
-            if (info.Resumed != 0 && _connection.GetPeerCertificates() is { Count: > 0 } chain)
+            if (info.Resumed != 0 && _connection.GetPeerCertificates() is { Length: > 0 } chain)
             {
                 _verifier.JudgeResumed(chain);
             }

@@ -3,6 +3,7 @@ using System.Net.Sockets;
 using System.Runtime.InteropServices;
 using System.Security.Authentication;
 using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
 using KernelTls.Handshake;
 using KernelTls.Interop;
 
@@ -24,7 +25,7 @@ internal sealed partial class TlsConnection
 
     private unsafe NativeResult Judged(
         PeerVerifier verifier,
-        delegate*<SafeTlsConnectionHandle, SafeSocketHandle, delegate* unmanaged<nint, Blob*, int, int>, nint, NativeResult*, int> step,
+        delegate*<SafeTlsConnectionHandle, SafeSocketHandle, delegate* unmanaged<nint, nint*, int, int>, nint, NativeResult*, int> step,
         out bool supported)
     {
         GCHandle state = GCHandle.Alloc(verifier);
@@ -108,8 +109,28 @@ internal sealed partial class TlsConnection
     /// <summary>DER of the names of issuers that the server accepts.</summary>
     public unsafe List<byte[]> GetAcceptableIssuers() => FetchAll(&KtlsNative.KtlsNative_GetAcceptableIssuer);
 
-    /// <summary>DER of the peer's certificates, leaf first.</summary>
-    public unsafe List<byte[]> GetPeerCertificates() => FetchAll(&KtlsNative.KtlsNative_GetPeerCertificate);
+    /// <summary>The peer's certificates, leaf first; to be disposed by the caller.</summary>
+    public unsafe X509Certificate2[] GetPeerCertificates()
+    {
+        List<X509Certificate2> all = [];
+        lock (_lock)
+        {
+            nint certificate;
+            int errno;
+            while ((errno = KtlsNative.KtlsNative_GetPeerCertificate(_handle, all.Count, &certificate)) == 0)
+            {
+                // Takes a reference of its own.
+                all.Add(new X509Certificate2(certificate));
+            }
+
+            if (errno != Errno.NoData)
+            {
+                Check(errno);
+            }
+        }
+
+        return [.. all];
+    }
 
     /// <summary>The Finished message that this end sent, or the peer's.</summary>
     public unsafe byte[] GetFinished(bool ofPeer) =>

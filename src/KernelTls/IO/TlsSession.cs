@@ -105,6 +105,9 @@ internal sealed partial class TlsSession : IDisposable
 
     public CipherStrengths Strengths { get; set; }
 
+    /// <summary>As <see cref="Offload"/>, without asking who does the kernel's work.</summary>
+    public KtlsOffload Planned => _offload;
+
     /// <summary>What the handshake came to; whether a device does the kernel's work is asked once, when somebody looks.</summary>
     public KtlsOffload Offload
     {

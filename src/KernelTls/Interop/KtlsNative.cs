@@ -32,7 +32,7 @@ internal static unsafe partial class KtlsNative
     internal static partial int KtlsNative_Handshake(
         SafeTlsConnectionHandle connection,
         SafeSocketHandle socket,
-        delegate* unmanaged<nint, Blob*, int, int> verify,
+        delegate* unmanaged<nint, nint*, int, int> verify,
         nint state,
         NativeResult* result);
 
@@ -109,7 +109,7 @@ internal static unsafe partial class KtlsNative
     internal static partial int KtlsNative_RequestCertificate(
         SafeTlsConnectionHandle connection,
         SafeSocketHandle socket,
-        delegate* unmanaged<nint, Blob*, int, int> verify,
+        delegate* unmanaged<nint, nint*, int, int> verify,
         nint state,
         NativeResult* result);
 
@@ -117,8 +117,7 @@ internal static unsafe partial class KtlsNative
     internal static partial int KtlsNative_GetConnectionInfo(SafeTlsConnectionHandle connection, ConnectionInfo* info);
 
     [LibraryImport(LibraryName)]
-    internal static partial int KtlsNative_GetPeerCertificate(
-        SafeTlsConnectionHandle connection, int index, byte* buffer, int capacity, int* length);
+    internal static partial int KtlsNative_GetPeerCertificate(SafeTlsConnectionHandle connection, int index, nint* certificate);
 
     [LibraryImport(LibraryName)]
     internal static partial int KtlsNative_GetSocketInfo(SafeSocketHandle socket, SocketInfo* info);

@@ -97,8 +97,6 @@ internal unsafe struct Blob
     public byte* Data;
     public int Length;
     private readonly int _reserved;
-
-    public readonly ReadOnlySpan<byte> Span => new(Data, Length);
 }
 
 [Flags]
