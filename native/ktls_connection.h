@@ -53,6 +53,7 @@ struct KtlsConnection
     bool certificateRequested; /* client: the server has sent a CertificateRequest */
     bool sendOffloaded;        /* once established: the kernel encrypts. It never goes back on that. */
     bool closeSent;            /* close_notify is out */
+    bool updateAsked;          /* the peer's KeyUpdate asked for one, which is not yet queued */
     bool updateStarted;        /* a KeyUpdate is queued in OpenSSL and not yet written */
     bool writeWaits;           /* OpenSSL holds the encrypted half of a Write that found no room */
     bool sockmap;              /* the socket was seen to be in a BPF sockmap: the kernel is not asked */

@@ -45,6 +45,7 @@ void KtlsIo_Settle(const KtlsOpenSsl* api, KtlsConnection* connection, KtlsResul
         connection->updateStarted = result->keyUpdate != 0 || !api->SSL_is_init_finished(connection->ssl);
         result->keyUpdate = connection->updateStarted;
     }
+    result->keyUpdate |= connection->updateAsked;
     KtlsConnection_NoteFailure(api, connection, result);
 }
 
@@ -202,6 +203,7 @@ static bool StartKeyUpdate(const KtlsOpenSsl* api, KtlsConnection* connection, i
         KtlsResult_Refused(api, result);
         return false;
     }
+    connection->updateAsked = false;
     connection->updateStarted = true;
     return true;
 }

@@ -10,6 +10,9 @@
  *
  * TLS 1.3 has further keys before these, of the handshake itself, which OpenSSL never gives to the kernel. Its
  * ChangeCipherSpec (RFC 8446, D.4) changes none, and is always followed by one of the messages above.
+ *
+ * And OpenSSL answers a KeyUpdate when it next writes, or when it reads the next message: in the midst of data that
+ * somebody else is handing to the kernel under the old key. So it is not told that it is to answer.
  */
 #include "ktls_messages.h"
 #include "ktls_context.h"
@@ -56,6 +59,22 @@ static void LookForSockmap(const KtlsOpenSsl* api, KtlsConnection* connection)
     }
 }
 
+/* RFC 8446, 4.6.3: type, a length of 1, request_update. The buffer is the SSL's own, and is read after this callback;
+ * where a libssl to come has read it before, SSL_get_key_update_type tells. */
+static void TakeRequest(KtlsConnection* connection, const uint8_t* message, size_t length)
+{
+    enum
+    {
+        LENGTH = 5,
+        REQUEST = 4
+    };
+    if (length == LENGTH && message[REQUEST] == SSL_KEY_UPDATE_REQUESTED)
+    {
+        connection->updateAsked = true;
+        ((uint8_t*)(uintptr_t)message)[REQUEST] = SSL_KEY_UPDATE_NOT_REQUESTED;
+    }
+}
+
 static void OnMessage(
     int written, int version, int contentType, const void* data, size_t length, SSL* ssl, void* argument)
 {
@@ -80,6 +99,10 @@ static void OnMessage(
         connection->messages++;
     }
     int type = isHandshake ? message[0] : SSL3_RT_CHANGE_CIPHER_SPEC;
+    if (isHandshake && written == 0 && connection->established && type == SSL3_MT_KEY_UPDATE)
+    {
+        TakeRequest(connection, message, length);
+    }
     bool isServersHello = isHandshake && type == SSL3_MT_CLIENT_HELLO && connection->context->server;
     if (isServersHello && written == 0)
     {

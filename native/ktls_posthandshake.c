@@ -126,8 +126,9 @@ static bool IsAnswered(const KtlsOpenSsl* api, const KtlsConnection* connection)
 
 static bool IsUpdateDue(const KtlsOpenSsl* api, const KtlsConnection* connection)
 {
-    return connection->updateStarted || (api->SSL_get_key_update_type != NULL &&
-                                         api->SSL_get_key_update_type(connection->ssl) != SSL_KEY_UPDATE_NONE);
+    return connection->updateAsked || connection->updateStarted ||
+           (api->SSL_get_key_update_type != NULL &&
+            api->SSL_get_key_update_type(connection->ssl) != SSL_KEY_UPDATE_NONE);
 }
 
 /* Puts the request into OpenSSL. result->status other than OK: it could not yet, or not at all. */

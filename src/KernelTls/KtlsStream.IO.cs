@@ -197,9 +197,7 @@ public partial class KtlsStream
     /// under the new key. Thread-safe: may be called while reads and writes are pending.
     /// </summary>
     /// <param name="requestPeerUpdate">Asks the peer to change its own key in return; that is done when it says so, in a read.</param>
-    /// <param name="cancellationToken">
-    /// Cancels; while it waits for its turn nothing was sent, later the sending half is of no use.
-    /// </param>
+    /// <param name="cancellationToken">Cancels the wait for its turn and for room in the send buffer: nothing was sent then.</param>
     /// <exception cref="InvalidOperationException">There was no successful handshake, or close_notify was sent.</exception>
     /// <exception cref="KtlsRekeyException">
     /// Not TLS 1.3, or the kernel holds a key that must change and this kernel (before Linux 6.14) or OpenSSL (before 3.2)

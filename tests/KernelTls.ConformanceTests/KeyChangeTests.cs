@@ -126,6 +126,39 @@ public class KeyChangeTests
         await ExchangeAsync(pair);
     }
 
+    /// <summary>
+    /// OpenSSL would answer the first request when it reads the second one: in the midst of what is being sent under the old
+    /// key, and into a socket that has no room.
+    /// </summary>
+    [Theory]
+    [Trait("Pitfall", "3")]
+    [MemberData(nameof(Changing))]
+    public async Task Requests_during_a_write_hold_up_no_read_and_are_answered_within_the_write(TlsMode mode)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, SslProtocols.Tls13);
+        KtlsStream client = (KtlsStream)pair.Client;
+        await pair.Server.WriteAsync(new byte[1]);
+        await pair.Client.ReadExactlyAsync(new byte[1]);
+        pair.ShrinkBuffers();
+        Task writing = pair.Server.WriteAsync(Pattern.Take(TlsPair.MoreThanFits)).AsTask();
+        await writing.StaysPending();
+
+        for (int i = 0; i < 3; i++)
+        {
+            await client.UpdateKeysAsync(requestPeerUpdate: i < 2).AsTask().InTime("a key update");
+        }
+
+        await client.WriteAsync(new byte[] { 42 }).AsTask().InTime("a byte behind the key updates");
+        byte[] received = new byte[1];
+        await pair.Server.ReadExactlyAsync(received).AsTask().InTime("the byte, while nobody reads what the server sends");
+        Assert.Equal(42, received[0]);
+        Assert.False(writing.IsCompleted);
+
+        await Pattern.ReceiveAsync(pair.Client, TlsPair.MoreThanFits).InTime("what the server sends");
+        await writing.InTime("the server's write to end");
+        await pair.ExchangeAsync();
+    }
+
     [Theory]
     [Trait("Pitfall", "4")]
     [MemberData(nameof(Changing))]

@@ -182,18 +182,18 @@ public class LeakTests(ITestOutputHelper output)
             long.Parse(resident.Split(' ', StringSplitOptions.RemoveEmptyEntries)[1], CultureInfo.InvariantCulture));
     }
 
-    /// <summary>The process's sockets, with their addresses and state where they are TCP's.</summary>
+    /// <summary>The process's sockets: what they are, and of TCP's, by /proc/net/tcp, both addresses and the state.</summary>
     private static List<string> OpenSockets()
     {
-        string[] table = File.ReadAllLines("/proc/net/tcp");
+        string[][] table = [.. File.ReadLines("/proc/net/tcp").Select(l => l.Split(' ', StringSplitOptions.RemoveEmptyEntries))];
         return
         [
             .. from descriptor in Directory.GetFiles("/proc/self/fd")
                let socket = new FileInfo(descriptor).LinkTarget
                where socket?.StartsWith("socket:[", StringComparison.Ordinal) == true
-               let inode = socket["socket:[".Length..^1]
-               orderby inode
-               select $"{socket} {table.FirstOrDefault(line => line.Contains($" {inode} ", StringComparison.Ordinal))}".TrimEnd(),
+               let entry = table.FirstOrDefault(columns => socket == $"socket:[{columns[9]}]")
+               orderby socket
+               select entry is null ? socket : $"{socket} {entry[1]} {entry[2]} {entry[3]}",
         ];
     }
 

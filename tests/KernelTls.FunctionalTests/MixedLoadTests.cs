@@ -74,11 +74,11 @@ public class MixedLoadTests(ITestOutputHelper output) : KernelTest
                 {
                     await ConverseAsync(pair, version, random).WaitAsync(s_limit);
                 }
-                catch (TimeoutException)
+                catch (Exception e)
                 {
                     Assert.Fail(
-                        $"{what}: not ended after {s_limit.TotalSeconds} s, {_finished} others have, {ThreadPool.CompletedWorkItemCount - work} work items done\n"
-                        + await network.CaptureAsync("ss", "-tiemn"));
+                        $"{what}: {e}\n{_finished} others have ended, {ThreadPool.CompletedWorkItemCount - work} work items since; {_updates} key updates\n"
+                        + $"{await network.RunAsync(TlsStatistics.ReadOfThread)}\n{await network.CaptureAsync("ss", "-tiemn")}");
                 }
 
                 Interlocked.Increment(ref _finished);

@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using System.Net;
 using System.Net.Sockets;
 
@@ -6,6 +7,9 @@ namespace KernelTls.Tests;
 /// <summary>Two connected TCP sockets over loopback.</summary>
 internal sealed class SocketPair : IDisposable
 {
+    /// <summary>Kept, each for one connection at a time: ten thousand connections with a port each would use the ports up.</summary>
+    private static readonly ConcurrentBag<Socket> s_listeners = [];
+
     public SocketPair(Socket client, Socket server)
     {
         Client = client;
@@ -19,21 +23,38 @@ internal sealed class SocketPair : IDisposable
     /// <param name="prepare">What is to be done to the client's socket before it connects.</param>
     public static async Task<SocketPair> ConnectAsync(Action<Socket>? prepare = null)
     {
-        using Socket listener = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
-        listener.Bind(new IPEndPoint(IPAddress.Loopback, 0));
-        listener.Listen(1);
+        Socket listener = s_listeners.TryTake(out Socket? kept) ? kept : Listen();
         Socket client = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
-        prepare?.Invoke(client);
-        Task<Socket> accepting = listener.AcceptAsync();
-        await client.ConnectAsync(listener.LocalEndPoint!).InTime("a TCP connection over loopback");
-        Socket server = await accepting.InTime("accepting the connection");
-        server.NoDelay = true;
-        return new SocketPair(client, server);
+        try
+        {
+            prepare?.Invoke(client);
+            Task<Socket> accepting = listener.AcceptAsync();
+            await client.ConnectAsync(listener.LocalEndPoint!).InTime("a TCP connection over loopback");
+            Socket server = await accepting.InTime("accepting the connection");
+            server.NoDelay = true;
+            s_listeners.Add(listener);
+            return new SocketPair(client, server);
+        }
+        catch
+        {
+            // What it may still accept is nobody else's.
+            listener.Dispose();
+            client.Dispose();
+            throw;
+        }
     }
 
     public void Dispose()
     {
         Client.Dispose();
         Server.Dispose();
+    }
+
+    private static Socket Listen()
+    {
+        Socket listener = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        listener.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+        listener.Listen(1);
+        return listener;
     }
 }

@@ -31,9 +31,9 @@ internal sealed partial class TlsReceiver
         {
             while (!_receiver.TryTake(_buffer.Span, out taken))
             {
-                if (_receiver._certificateDue)
+                if (_receiver._obstacle != Obstacle.None)
                 {
-                    _ = AnswerAsync();
+                    _ = OvercomeAsync();
                     return false;
                 }
 
@@ -108,13 +108,13 @@ internal sealed partial class TlsReceiver
             return false;
         }
 
-        /// <summary>A detour of the read that waits: it goes on when the peer's CertificateRequest is answered.</summary>
-        private async Task AnswerAsync()
+        /// <summary>A detour of the read that waits: it goes on when OpenSSL has sent what it had to.</summary>
+        private async Task OvercomeAsync()
         {
             int taken;
             try
             {
-                await _receiver.AnswerAsync(_cancellation).ConfigureAwait(false);
+                await _receiver.OvercomeAsync(_cancellation).ConfigureAwait(false);
                 if (!TryRun(out taken))
                 {
                     return;

@@ -23,10 +23,18 @@ internal sealed partial class TlsReceiver
         }
     }
 
-    private async Task AnswerAsync(CancellationToken cancellationToken)
+    private async Task OvercomeAsync(CancellationToken cancellationToken)
     {
-        await _sender.AnswerCertificateRequestAsync(cancellationToken).ConfigureAwait(false);
-        _certificateDue = false;
-        _certificateShown();
+        if (_obstacle == Obstacle.Room)
+        {
+            await Writability.WaitAsync(_connection.Socket, cancellationToken).ConfigureAwait(false);
+        }
+        else
+        {
+            await _sender.AnswerCertificateRequestAsync(cancellationToken).ConfigureAwait(false);
+            _certificateShown();
+        }
+
+        _obstacle = Obstacle.None;
     }
 }

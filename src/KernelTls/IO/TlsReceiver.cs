@@ -23,6 +23,18 @@ internal sealed partial class TlsReceiver : IDisposable
     /// <summary>A read below this size shares one receive with the reads that follow it.</summary>
     private const int SmallRead = 2048;
 
+    /// <summary>What OpenSSL has to send before it reads on.</summary>
+    private enum Obstacle
+    {
+        None,
+
+        /// <summary>The answer to the peer's CertificateRequest.</summary>
+        Certificate,
+
+        /// <summary>A record that found no room.</summary>
+        Room,
+    }
+
     private readonly TlsConnection _connection;
     private readonly TlsSender _sender;
     private readonly SocketReceiver _socket;
@@ -38,7 +50,7 @@ internal sealed partial class TlsReceiver : IDisposable
     private bool _askOpenSsl;
     private bool _readable;
     private bool _ended;
-    private bool _certificateDue;
+    private Obstacle _obstacle;
     private int _reading;
 
     /// <param name="connection">The connection.</param>
@@ -110,9 +122,9 @@ internal sealed partial class TlsReceiver : IDisposable
             _readable = _kernel;
             while (!TryTake(buffer, out taken))
             {
-                if (_certificateDue)
+                if (_obstacle != Obstacle.None)
                 {
-                    AnswerAsync(CancellationToken.None).GetAwaiter().GetResult();
+                    OvercomeAsync(CancellationToken.None).GetAwaiter().GetResult();
                 }
                 else
                 {
@@ -249,13 +261,16 @@ internal sealed partial class TlsReceiver : IDisposable
                 _messages.Renew();
                 return true;
             case NativeStatus.WantRead:
-            case NativeStatus.WantWrite:
-                // WantWrite: OpenSSL owes the peer a record and the socket is full; the sender's gate retries it. Data may
-                // still arrive meanwhile.
                 ThrowIfFailed();
                 return false;
+            case NativeStatus.WantWrite:
+                ThrowIfFailed();
+                _obstacle = Obstacle.Room;
+                _askOpenSsl = true;
+                return false;
             case NativeStatus.WantCertificate:
-                _certificateDue = _askOpenSsl = true;
+                _obstacle = Obstacle.Certificate;
+                _askOpenSsl = true;
                 return false;
             case NativeStatus.CloseNotify:
                 _ended = true;

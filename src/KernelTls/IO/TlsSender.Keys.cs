@@ -1,3 +1,4 @@
+using System.Net.Sockets;
 using KernelTls.Interop;
 
 namespace KernelTls.IO;
@@ -12,7 +13,7 @@ internal sealed partial class TlsSender
 {
     /// <summary>Sends a KeyUpdate, after the write in progress; every later byte is under the new key.</summary>
     /// <param name="requestPeer">Asks the peer to change its key, too.</param>
-    /// <param name="cancellationToken">Ends the wait for its turn, which leaves the connection as it was, or for room, which does not.</param>
+    /// <param name="cancellationToken">Ends the wait for its turn and for room, which leaves the connection as it was.</param>
     public async ValueTask UpdateKeysAsync(bool requestPeer, CancellationToken cancellationToken)
     {
         try
@@ -27,8 +28,9 @@ internal sealed partial class TlsSender
                     throw TlsErrors.CannotUpdate();
                 }
 
+                await UntilRoomAsync(cancellationToken).ConfigureAwait(false);
                 sent = false;
-                await UpdateKeyAsync(requestPeer, cancellationToken).ConfigureAwait(false);
+                await UpdateKeyAsync(requestPeer).ConfigureAwait(false);
                 sent = true;
             }
             finally
@@ -53,12 +55,12 @@ internal sealed partial class TlsSender
     }
 
     /// <summary>
-    /// How many of so many bytes may be sent next, charged to the key. Inside the gate. With a spent key that is known after
-    /// a KeyUpdate; where there can be none, the sending half is closed.
+    /// How many of so many bytes may be sent next, charged to the key. Inside the gate. An answer to the peer's KeyUpdate goes
+    /// first. With a spent key it is known after a KeyUpdate; where there can be none, the sending half is closed.
     /// </summary>
     private ValueTask<long> AllowAsync(long bytes)
     {
-        long allowed = _budget.Allow(bytes);
+        long allowed = MayGoOn(bytes);
         if (allowed == 0)
         {
             return AllowLaterAsync(bytes);
@@ -67,6 +69,9 @@ internal sealed partial class TlsSender
         _budget.Take(allowed);
         return ValueTask.FromResult(allowed);
     }
+
+    /// <summary>0: a KeyUpdate goes first.</summary>
+    private long MayGoOn(long bytes) => _keyUpdateDue ? 0 : _budget.Allow(Math.Min(bytes, MostAtOnce));
 
     /// <summary>As <see cref="AllowAsync"/>, blocking.</summary>
     private long Allow(long bytes)
@@ -77,22 +82,34 @@ internal sealed partial class TlsSender
 
     private async ValueTask<long> AllowLaterAsync(long bytes)
     {
-        if (!_keyUpdates.Sending)
+        if (_keyUpdateDue)
         {
-            await UntilWrittenAsync(static c => c.Shutdown(), _disposed.Token).ConfigureAwait(false);
-            _state = State.Spent;
-            throw TlsErrors.RecordLimit();
+            await AnswerAsync().ConfigureAwait(false);
+            ThrowIfNotOpen();
         }
 
-        await UpdateKeyAsync(requestPeer: false, _disposed.Token).ConfigureAwait(false);
+        bytes = Math.Min(bytes, MostAtOnce);
+        if (_budget.Allow(bytes) == 0)
+        {
+            if (!_keyUpdates.Sending)
+            {
+                await UntilWrittenAsync(static c => c.Shutdown(), _disposed.Token).ConfigureAwait(false);
+                _state = State.Spent;
+                throw TlsErrors.RecordLimit();
+            }
+
+            await UntilRoomAsync(_disposed.Token).ConfigureAwait(false);
+            await UpdateKeyAsync(requestPeer: false).ConfigureAwait(false);
+        }
+
         long allowed = _budget.Allow(bytes);
         _budget.Take(allowed);
         return allowed;
     }
 
-    private async Task UpdateKeyAsync(bool requestPeer, CancellationToken cancellationToken)
+    private async Task UpdateKeyAsync(bool requestPeer)
     {
-        await UntilWrittenAsync(c => Update(c, requestPeer), cancellationToken).ConfigureAwait(false);
+        await UntilWrittenAsync(c => Update(c, requestPeer), _disposed.Token).ConfigureAwait(false);
         _budget.Renew();
 
         static NativeResult Update(TlsConnection connection, bool requestPeer)
@@ -108,12 +125,32 @@ internal sealed partial class TlsSender
         }
     }
 
-    /// <summary>Answers the peer, inside the gate, and opens it. Never fails: what goes wrong is the connection's failure.</summary>
+    /// <summary>
+    /// While OpenSSL has begun a KeyUpdate and not got it out, it reads nothing either; two ends in that state would wait for
+    /// each other. So it begins when there is room, of which the socket reports more than a KeyUpdate needs.
+    /// </summary>
+    private async ValueTask UntilRoomAsync(CancellationToken cancellationToken)
+    {
+        if (!_socket.Poll(TimeSpan.Zero, SelectMode.SelectWrite))
+        {
+            await WaitWritableAsync(cancellationToken).ConfigureAwait(false);
+        }
+    }
+
+    private async Task AnswerAndReleaseAsync()
+    {
+        await AnswerAsync().ConfigureAwait(false);
+        Release();
+    }
+
+    /// <summary>Answers the peer, inside the gate. Never fails: what goes wrong is the connection's failure.</summary>
     private async Task AnswerAsync()
     {
+        _keyUpdateDue = false;
         bool postponed = false;
         try
         {
+            await UntilRoomAsync(_disposed.Token).ConfigureAwait(false);
             await UntilWrittenAsync(
                 c =>
                 {
@@ -137,7 +174,5 @@ internal sealed partial class TlsSender
             _state = State.Broken;
             Volatile.Write(ref _failure, _keyUpdates.Sending || e is KtlsRekeyException ? e : TlsErrors.Rekey(e));
         }
-
-        Release();
     }
 }

@@ -22,6 +22,12 @@ internal sealed partial class TlsSender : IDisposable
         Broken,
     }
 
+    /// <summary>
+    /// What is sent before the sender looks whether the peer wants a KeyUpdate, which goes before further data (RFC 8446,
+    /// section 4.6.3).
+    /// </summary>
+    private const int MostAtOnce = 64 * 1024;
+
     private readonly TlsConnection _connection;
     private readonly Socket _socket;
     private readonly bool _kernel;
@@ -174,9 +180,8 @@ internal sealed partial class TlsSender : IDisposable
         bool sent = false;
         try
         {
-            // Cut where there was no room: perhaps into more records than were counted.
-            _budget.Take(rest.Length);
-            await _socket.SendAsync(rest, SocketFlags.None, cancellationToken).ConfigureAwait(false);
+            // Charged again: cut where there was no room, it is perhaps more records than were counted.
+            await SendPartsAsync(rest, cancellationToken).ConfigureAwait(false);
             sent = true;
         }
         catch (Exception e) when (Translate(e) is var translated && translated != e)
@@ -219,7 +224,7 @@ internal sealed partial class TlsSender : IDisposable
         }
     }
 
-    /// <summary>Inside the gate: sends as much at a time as the key is good for.</summary>
+    /// <summary>Inside the gate: sends a part at a time, each as the key allows.</summary>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
     private async ValueTask SendPartsAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken)
     {
@@ -367,11 +372,9 @@ internal sealed partial class TlsSender : IDisposable
 
         if (_keyUpdateDue && _state == State.Open)
         {
-            _keyUpdateDue = false;
-
             // Where the send buffer is full the gate stays shut until the update is out: data under the old key may not
-            // follow it. AnswerAsync keeps its own failure and opens the gate.
-            _ = AnswerAsync();
+            // follow it.
+            _ = AnswerAndReleaseAsync();
         }
         else
         {
