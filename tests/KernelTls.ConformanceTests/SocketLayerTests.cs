@@ -123,6 +123,21 @@ public class SocketLayerTests
         await pair.ExchangeAsync();
     }
 
+    /// <summary>The kernel takes "tls" only on an established connection, and OpenSSL would go on without a word.</summary>
+    [Theory]
+    [Trait("Pitfall", "8")]
+    [MemberData(nameof(All))]
+    public async Task A_socket_that_is_not_connected_any_more_is_left_to_SslStream(TlsMode mode, SslProtocols version)
+    {
+        await using TlsPair pair = await TlsPair.CreateAsync(mode, mode);
+        pair.ClientSocket.Disconnect(reuseSocket: false);
+        List<string> fallbacks = Fallbacks.Collect();
+        await Assert.ThrowsAnyAsync<IOException>(
+            () => pair.Client.ShakeClientAsync(Handshakes.ClientOptions(version)).InTime("a handshake on a closed connection"));
+
+        Assert.Equal([$"{KtlsFallbackReason.NotConnected}"], fallbacks);
+    }
+
     /// <summary>The server looks at its socket before the client says a word.</summary>
     private static Task ShakeAsync(TlsPair pair, SslProtocols version) => Task.WhenAll(
         pair.Server.ShakeServerAsync(Handshakes.ServerOptions(version)),

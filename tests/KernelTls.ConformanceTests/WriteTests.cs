@@ -70,6 +70,7 @@ public class WriteTests
     }
 
     [Theory]
+    [Trait("Pitfall", "1")]
     [MemberData(nameof(All))]
     public async Task The_memory_is_the_caller_s_again_once_a_write_has_ended(TlsMode mode, SslProtocols version)
     {

@@ -95,6 +95,8 @@ public class TransferTests : KernelTest
     /// socket is read again.
     /// </summary>
     [Theory]
+    [Trait("Pitfall", "5")]
+    [Trait("Pitfall", "6")]
     [MemberData(nameof(Buffers))]
     public async Task Tickets_with_data_at_their_heels_lose_nothing(int buffer, SslProtocols version)
     {
@@ -130,6 +132,8 @@ public class TransferTests : KernelTest
 
     /// <summary>As above, with blocking reads.</summary>
     [Theory]
+    [Trait("Pitfall", "5")]
+    [Trait("Pitfall", "6")]
     [MemberData(nameof(Buffers))]
     public async Task Tickets_with_data_at_their_heels_lose_nothing_in_blocking_reads(int buffer, SslProtocols version)
     {

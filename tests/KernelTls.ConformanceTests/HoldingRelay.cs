@@ -1,0 +1,121 @@
+using System.Net.Sockets;
+using KernelTls.Tests;
+
+namespace KernelTls.ConformanceTests;
+
+/// <summary>
+/// A connection through a relay that passes one direction on up to the sender's ChangeCipherSpec, which precedes its Finished,
+/// and holds everything from there, to be sent on in pieces of any size.
+/// </summary>
+internal sealed class HoldingRelay : IDisposable
+{
+    private const int HeaderSize = 5;
+    private const int ChangeCipherSpec = 20;
+
+    private readonly SocketPair _near;
+    private readonly SocketPair _far;
+    private readonly Socket _to;
+    private readonly List<byte> _held = [];
+    private bool _holds;
+
+    private HoldingRelay(SocketPair near, SocketPair far, bool holdsClient)
+    {
+        (_near, _far) = (near, far);
+        Ends = new SocketPair(near.Client, far.Server);
+        (Socket client, Socket server) = (near.Server, far.Client);
+        _to = holdsClient ? server : client;
+        _ = PassAsync(client, server, holdsClient);
+        _ = PassAsync(server, client, !holdsClient);
+    }
+
+    /// <summary>The client's and the server's socket.</summary>
+    public SocketPair Ends { get; }
+
+    /// <summary>How many bytes are held.</summary>
+    public int Held
+    {
+        get
+        {
+            lock (_held)
+            {
+                return _held.Count;
+            }
+        }
+    }
+
+    public static async Task<HoldingRelay> ConnectAsync(bool holdsClient) =>
+        new(await SocketPair.ConnectAsync(), await SocketPair.ConnectAsync(), holdsClient);
+
+    /// <summary>Sends this many of the bytes that are held on, in one segment.</summary>
+    public async Task SendAsync(int count)
+    {
+        byte[] piece;
+        lock (_held)
+        {
+            piece = [.. _held.Take(count)];
+            _held.RemoveRange(0, piece.Length);
+        }
+
+        await SendAllAsync(_to, piece);
+    }
+
+    public void Dispose()
+    {
+        _near.Dispose();
+        _far.Dispose();
+    }
+
+    /// <summary>Ends with either socket.</summary>
+    private async Task PassAsync(Socket from, Socket to, bool holds)
+    {
+        byte[] buffer = new byte[16 * 1024];
+        List<byte> record = [];
+        try
+        {
+            for (int read; (read = await from.ReceiveAsync(buffer)) > 0;)
+            {
+                if (!holds)
+                {
+                    await SendAllAsync(to, buffer.AsMemory(0, read));
+                    continue;
+                }
+
+                // Record by record, until the one from which on everything is held.
+                record.AddRange(buffer.AsSpan(0, read));
+                while (!_holds && record.Count >= HeaderSize && record.Count >= LengthOf(record))
+                {
+                    _holds = record[0] == ChangeCipherSpec;
+                    if (!_holds)
+                    {
+                        await SendAllAsync(to, record.Take(LengthOf(record)).ToArray());
+                        record.RemoveRange(0, LengthOf(record));
+                    }
+                }
+
+                if (_holds)
+                {
+                    lock (_held)
+                    {
+                        _held.AddRange(record);
+                    }
+
+                    record.Clear();
+                }
+            }
+        }
+        catch (Exception e) when (e is SocketException or ObjectDisposedException)
+        {
+            to.Dispose();
+        }
+    }
+
+    private static int LengthOf(List<byte> record) => HeaderSize + ((record[3] << 8) | record[4]);
+
+    private static async Task SendAllAsync(Socket to, ReadOnlyMemory<byte> bytes)
+    {
+        while (!bytes.IsEmpty)
+        {
+            bytes = bytes[await to.SendAsync(bytes)..];
+        }
+    }
+}
