@@ -166,8 +166,9 @@ KTLS_EXPORT int32_t KtlsNative_ConnectionCreate(
 KTLS_EXPORT void KtlsNative_ConnectionFree(KtlsConnection* connection);
 
 /* Judges the peer's certificate chain while the handshake waits: chain[0] is the leaf, then what the peer sent, each an
- * X509*, valid during the call only: who keeps one takes a reference (X509_up_ref). Returns an X509_V_* code: 0 accepts, anything else ends the handshake with the alert
- * that OpenSSL maps that code to. Must not call back into this connection, except by KtlsNative_GetConnectionInfo. */
+ * X509*, valid during the call only: who keeps one takes a reference (X509_up_ref). Returns an X509_V_* code: 0
+ * accepts, anything else ends the handshake with the alert that OpenSSL maps that code to. Must not call back into this
+ * connection, except by KtlsNative_GetConnectionInfo. */
 typedef int32_t (*KtlsVerifyCallback)(intptr_t state, const intptr_t* chain, int32_t count);
 
 /* One handshake step. OK: done. verify may be NULL where the context does not verify peers (EINVAL elsewhere); it and
@@ -322,8 +323,8 @@ typedef struct KtlsConnectionInfo
 
 KTLS_EXPORT int32_t KtlsNative_GetConnectionInfo(KtlsConnection* connection, KtlsConnectionInfo* info);
 
-/* The peer's certificate, an X509*: index 0 is the leaf, then the chain as sent. It belongs to the connection and is good
- * until the next call with it: who keeps it takes a reference (X509_up_ref). ENODATA: none with this index. */
+/* The peer's certificate, an X509*: index 0 is the leaf, then the chain as sent. It belongs to the connection and is
+ * good until the next call with it: who keeps it takes a reference (X509_up_ref). ENODATA: none with this index. */
 KTLS_EXPORT int32_t
 KtlsNative_GetPeerCertificate(const KtlsConnection* connection, int32_t index, intptr_t* certificate);
 

@@ -103,8 +103,8 @@ static void Each_is_counted_in_the_kernel(void)
     Each_is_counted(KTLS_FLAG_ENABLE_KTLS);
 }
 
-/* OpenSSL alone would answer the first request while it reads the second message, or with the next write: in the midst of
- * what the kernel is sending under the old key. */
+/* OpenSSL alone would answer the first request while it reads the second message, or with the next write: in the midst
+ * of what the kernel is sending under the old key. */
 static void Answers_only_when_told(int32_t flags)
 {
     Link link = Link_Establish(TLS1_3_VERSION, flags);
