@@ -119,7 +119,8 @@ internal sealed class DeferredConnection :
         }
     }
 
-    public override void Abort(ConnectionAbortedException abortReason)
+    /// <summary>Kestrel passes null where the peer has gone.</summary>
+    public override void Abort(ConnectionAbortedException? abortReason)
     {
         bool taken;
         lock (_lock)
@@ -133,12 +134,15 @@ internal sealed class DeferredConnection :
         }
         else
         {
-            Start().Abort(abortReason);
+            Start().Abort(abortReason!);
         }
     }
 
-    /// <summary>Ends the connection hard, as a failed send or an abort ends the stock one: what is under way is lost.</summary>
-    public void Fail(Exception reason)
+    /// <summary>
+    /// Ends the connection hard, as a failed send or an abort ends the stock one: what is under way is lost. Without a reason,
+    /// which is Kestrel's answer to a peer that has gone, what is under way may still arrive.
+    /// </summary>
+    public void Fail(Exception? reason)
     {
         lock (_lock)
         {
@@ -147,11 +151,19 @@ internal sealed class DeferredConnection :
                 return;
             }
 
-            _abortReason = reason;
+            _abortReason = reason ?? new ConnectionAbortedException("The client closed the connection.");
         }
 
-        _logger.ConnectionAborted(ConnectionId, reason.Message);
-        _socket.Close(timeout: 0);
+        _logger.ConnectionAborted(ConnectionId, _abortReason.Message);
+        if (reason is null)
+        {
+            _socket.Dispose();
+        }
+        else
+        {
+            _socket.Close(timeout: 0);
+        }
+
         FireConnectionClosed();
     }
 
