@@ -6,6 +6,7 @@ using Microsoft.AspNetCore.Http;
 using Microsoft.AspNetCore.Http.Features;
 using Microsoft.AspNetCore.Routing;
 using Microsoft.AspNetCore.Server.Kestrel.Core.Features;
+using Microsoft.Extensions.DependencyInjection;
 
 namespace KernelTls.AspNetCore.Tests;
 
@@ -48,7 +49,7 @@ internal static class Endpoints
         routes.MapGet("/abort", (HttpContext context) => context.Abort());
         routes.MapGet("/wait", async (HttpContext context) =>
         {
-            Waiting waiting = (Waiting)context.RequestServices.GetService(typeof(Waiting))!;
+            Waiting waiting = WaitingOf(context);
             waiting.Begun.TrySetResult();
             try
             {
@@ -59,7 +60,26 @@ internal static class Endpoints
                 waiting.Aborted.TrySetResult();
             }
         });
+        routes.MapGet("/finish", async (HttpContext context) =>
+        {
+            Waiting waiting = WaitingOf(context);
+            waiting.Begun.TrySetResult();
+            await waiting.GoOn;
+            return "finished";
+        });
+        routes.MapPost("/slow", async (HttpContext context) =>
+        {
+            WaitingOf(context).Begun.TrySetResult();
+
+            // Longer than the server waits before it watches the client.
+            await Task.Delay(TimeSpan.FromSeconds(5));
+            using StreamReader reader = new(context.Request.Body);
+            string body = await reader.ReadToEndAsync();
+            return $"{body.Length} {string.Concat(body.Distinct())}";
+        });
     }
+
+    private static Waiting WaitingOf(HttpContext context) => context.RequestServices.GetRequiredService<Waiting>();
 
     private static string Describe(HttpContext context)
     {
@@ -81,6 +101,8 @@ internal static class Endpoints
     internal sealed class Waiting
     {
         public TaskCompletionSource Begun { get; } = new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+        public Task GoOn { get; init; } = Task.CompletedTask;
 
         public TaskCompletionSource Aborted { get; } = new(TaskCreationOptions.RunContinuationsAsynchronously);
     }

@@ -1,5 +1,6 @@
-// A web application that knows nothing of kernel TLS: it only references the package. Its certificate comes from the
-// configuration. With --services it prints what is registered, and ends.
+// A web application that does nothing for kernel TLS but reference the package; it tells what it got. Its certificate comes
+// from the configuration. With --services it prints what is registered, and ends.
+using KernelTls.AspNetCore;
 using Microsoft.AspNetCore.Hosting.Server;
 using Microsoft.AspNetCore.Hosting.Server.Features;
 
@@ -16,10 +17,7 @@ if (args.Contains("--services"))
 }
 
 WebApplication application = builder.Build();
-application.MapGet("/", (HttpContext context) => string.Join('\n', context.Features
-    .Where(f => f.Key.FullName == "KernelTls.AspNetCore.IKtlsFeature")
-    .Select(f => f.Key.GetProperty("Offload")!.GetValue(f.Value)!.ToString())
-    .DefaultIfEmpty("stock")));
+application.MapGet("/", (HttpContext context) => context.Features.Get<IKtlsFeature>()?.Offload.ToString() ?? "stock");
 await application.StartAsync();
 Console.WriteLine(application.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!.Addresses.Single());
 
