@@ -70,6 +70,7 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
         }
 
         _logger.EndpointServed(text);
-        return new TlsMiddleware(next, options!, server, text, _logger).OnConnectionAsync;
+        object? metrics = KestrelInternals.MetricsOf(endpoint.ApplicationServices);
+        return new TlsMiddleware(next, options!, server, text, metrics, _logger).OnConnectionAsync;
     }
 }

@@ -1,7 +1,10 @@
+using System.Diagnostics;
 using System.Diagnostics.CodeAnalysis;
 using System.Net.Security;
 using System.Runtime.CompilerServices;
+using System.Security.Authentication;
 using Microsoft.AspNetCore.Connections;
+using Microsoft.AspNetCore.Connections.Features;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.AspNetCore.Server.Kestrel.Https;
 using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
@@ -13,23 +16,35 @@ namespace KernelTls.AspNetCore;
 /// is missing, and then no endpoint leaves the stock TLS.
 /// </summary>
 /// <remarks>
-/// They serve two ends: to stand directly in front of the stock TLS middleware of every endpoint, however that was made; and
-/// to serve it with that middleware's own options, which are complete: defaults, configuration and certificate applied.
+/// They serve three ends: to stand directly in front of the stock TLS middleware of every endpoint, however that was made; to
+/// serve it with that middleware's own options, which are complete: defaults, configuration and certificate applied; and to
+/// measure handshakes in Kestrel's own metrics, which are done without where they are not as expected.
 /// </remarks>
 internal static class KestrelInternals
 {
     private const string MiddlewareName =
         "Microsoft.AspNetCore.Server.Kestrel.Https.Internal.HttpsConnectionMiddleware, Microsoft.AspNetCore.Server.Kestrel.Core";
 
+    private const string MetricsName =
+        "Microsoft.AspNetCore.Server.Kestrel.Core.Internal.Infrastructure.KestrelMetrics, Microsoft.AspNetCore.Server.Kestrel.Core";
+
+    private const string MetricsContextName =
+        "Microsoft.AspNetCore.Server.Kestrel.Core.Internal.Infrastructure.ConnectionMetricsContext, Microsoft.AspNetCore.Server.Kestrel.Core";
+
+    private const string ConnectionName =
+        "Microsoft.AspNetCore.Server.Kestrel.Core.Internal.Infrastructure.KestrelConnection, Microsoft.AspNetCore.Server.Kestrel.Core";
+
     [DynamicallyAccessedMembers(DynamicallyAccessedMemberTypes.PublicConstructors | DynamicallyAccessedMemberTypes.NonPublicConstructors)]
     private static readonly Type? s_middlewareType = Type.GetType(MiddlewareName);
 
-    static KestrelInternals() => Missing = FindMissing();
+    private static readonly Type? s_metricsType = Type.GetType(MetricsName);
+    private static readonly Type? s_connectionType = Type.GetType(ConnectionName);
+    private static readonly bool s_hasMetrics = FindMetrics();
 
     public static bool IsAvailable => Missing.Length == 0;
 
     /// <summary>What is missing, for the log; empty where nothing is.</summary>
-    public static string Missing { get; }
+    public static string Missing { get; } = FindMissing();
 
     /// <summary>The stock TLS middleware, if that is what <paramref name="next"/> calls.</summary>
     public static object? HttpsMiddlewareOf(ConnectionDelegate next) =>
@@ -49,6 +64,28 @@ internal static class KestrelInternals
 
     public static HttpProtocols ProtocolsOf(object httpsMiddleware) => Protocols(httpsMiddleware);
 
+    /// <summary>Kestrel's metrics, for <see cref="StartHandshake"/> and <see cref="StopHandshake"/>; null where they are not as expected.</summary>
+    public static object? MetricsOf(IServiceProvider services) =>
+        s_hasMetrics ? services.GetService(s_metricsType!) : null;
+
+    /// <summary>Counts a handshake, and returns what <see cref="StopHandshake"/> wants; null where the connection is not Kestrel's.</summary>
+    public static object? StartHandshake(object metrics, ConnectionContext connection)
+    {
+        // Kestrel's connection is this feature, among others.
+        object? kestrel = connection.Features.Get<IConnectionHeartbeatFeature>();
+        if (kestrel is null || !s_connectionType!.IsInstanceOfType(kestrel))
+        {
+            return null;
+        }
+
+        object context = MetricsContext(kestrel);
+        TlsHandshakeStart(metrics, context);
+        return context;
+    }
+
+    public static void StopHandshake(object metrics, object context, long startTimestamp, SslProtocols? protocol, Exception? failure) =>
+        TlsHandshakeStop(metrics, context, startTimestamp, Stopwatch.GetTimestamp(), protocol, failure);
+
     public static SocketConnectionFactoryOptions ConnectionOptions(SocketTransportOptions transport) => NewConnectionOptions(transport);
 
     private static string FindMissing()
@@ -58,34 +95,26 @@ internal static class KestrelInternals
             return MiddlewareName;
         }
 
-        // One that is not there throws where it is called first. Null objects would hide that behind their own exception.
-        KestrelServerOptions server = new();
-        ListenOptions? endpoint = null;
-        server.ListenAnyIP(0, e => endpoint = e);
-        object middleware = RuntimeHelpers.GetUninitializedObject(s_middlewareType);
-        Action[] trials =
-        [
-            () => CodeBackedListenOptions(server),
-            () => EndpointDefaults(server),
-            () => Middleware(endpoint!),
-            () => Options(middleware),
-            () => CertificateContext(middleware),
-            () => Protocols(middleware),
-            () => NewConnectionOptions(new SocketTransportOptions()),
-        ];
-        foreach (Action trial in trials)
+        try
         {
-            try
-            {
-                trial();
-            }
-            catch (Exception e) when (e is MissingMemberException or TypeLoadException or NotSupportedException)
-            {
-                return e.Message;
-            }
+            // A member that is not there throws where its accessor is called first.
+            KestrelServerOptions server = new();
+            ListenOptions? endpoint = null;
+            server.ListenAnyIP(0, e => endpoint = e);
+            object middleware = RuntimeHelpers.GetUninitializedObject(s_middlewareType);
+            _ = CodeBackedListenOptions(server).Count;
+            _ = EndpointDefaults(server);
+            _ = Middleware(endpoint!).Count;
+            _ = Options(middleware);
+            _ = CertificateContext(middleware);
+            _ = Protocols(middleware);
+            _ = NewConnectionOptions(new SocketTransportOptions());
+            return "";
         }
-
-        return "";
+        catch (Exception e)
+        {
+            return e.Message;
+        }
     }
 
     [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "get_CodeBackedListenOptions")]
@@ -106,6 +135,49 @@ internal static class KestrelInternals
     [UnsafeAccessor(UnsafeAccessorKind.Field, Name = "_httpProtocols")]
     private static extern ref HttpProtocols Protocols([UnsafeAccessorType(MiddlewareName)] object middleware);
 
+    /// <summary>Without them handshakes are not measured, and everything else works.</summary>
+    private static bool FindMetrics() =>
+        s_metricsType is not null
+        && s_connectionType is not null
+        && Exists(static () => MetricsContext(null!))
+        && Exists(static () => TlsHandshakeStart(null!, null!))
+        && Exists(static () => TlsHandshakeStop(null!, null!, 0, 0, null, null));
+
+    /// <summary>A member that is there meets the object that is not.</summary>
+    private static bool Exists(Action trial)
+    {
+        try
+        {
+            trial();
+            return true;
+        }
+        catch (NullReferenceException)
+        {
+            return true;
+        }
+        catch (Exception)
+        {
+            return false;
+        }
+    }
+
     [UnsafeAccessor(UnsafeAccessorKind.Constructor)]
     private static extern SocketConnectionFactoryOptions NewConnectionOptions(SocketTransportOptions transport);
+
+    [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "get_MetricsContext")]
+    [return: UnsafeAccessorType(MetricsContextName)]
+    private static extern object MetricsContext([UnsafeAccessorType(ConnectionName)] object connection);
+
+    [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "TlsHandshakeStart")]
+    private static extern void TlsHandshakeStart(
+        [UnsafeAccessorType(MetricsName)] object metrics, [UnsafeAccessorType(MetricsContextName)] object context);
+
+    [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "TlsHandshakeStop")]
+    private static extern void TlsHandshakeStop(
+        [UnsafeAccessorType(MetricsName)] object metrics,
+        [UnsafeAccessorType(MetricsContextName)] object context,
+        long startTimestamp,
+        long currentTimestamp,
+        SslProtocols? protocol,
+        Exception? exception);
 }

@@ -21,7 +21,9 @@ internal sealed class EndpointOptions
         _protocols = protocols;
     }
 
-    public TimeSpan HandshakeTimeout => _https.HandshakeTimeout;
+    /// <summary>The adapter has TimeSpan.MaxValue for infinite, which no timer takes.</summary>
+    public TimeSpan HandshakeTimeout =>
+        _https.HandshakeTimeout == TimeSpan.MaxValue ? Timeout.InfiniteTimeSpan : _https.HandshakeTimeout;
 
     /// <summary>A request may ask for the client's certificate later.</summary>
     public bool AllowsDelayedCertificate => _https.ClientCertificateMode == ClientCertificateMode.DelayCertificate;

@@ -15,7 +15,7 @@ namespace KernelTls.AspNetCore.Tls;
 /// it pass the connection on, and puts the TLS stream in the transport's place. What it cannot take, the stock one serves.
 /// </summary>
 internal sealed class TlsMiddleware(
-    ConnectionDelegate next, EndpointOptions options, KernelTlsServer server, string endpoint, ILogger logger)
+    ConnectionDelegate next, EndpointOptions options, KernelTlsServer server, string endpoint, object? metrics, ILogger logger)
 {
     private bool _refused;
 
@@ -33,8 +33,25 @@ internal sealed class TlsMiddleware(
             return;
         }
 
+        NetworkStream socket;
+        try
+        {
+            socket = new NetworkStream(connection.Socket, ownsSocket: true);
+        }
+        catch (Exception e) when (e is IOException or ObjectDisposedException)
+        {
+            // Aborted meanwhile.
+            logger.HandshakeFailed(connection.ConnectionId, e);
+            return;
+        }
+
+        await ServeAsync(socket, connection).ConfigureAwait(false);
+    }
+
+    private async Task ServeAsync(NetworkStream socket, DeferredConnection connection)
+    {
         KtlsStream stream = new(
-            new NetworkStream(connection.Socket, ownsSocket: true),
+            socket,
             leaveInnerStreamOpen: false,
             options.ClientValidation,
             userCertificateSelectionCallback: null,
@@ -43,14 +60,14 @@ internal sealed class TlsMiddleware(
         await using (stream.ConfigureAwait(false))
         {
             TlsFeatures features = new(stream, connection, options.AllowsDelayedCertificate);
-            context.Features.Set<ITlsConnectionFeature>(features);
-            context.Features.Set<ITlsHandshakeFeature>(features);
-            context.Features.Set<ITlsApplicationProtocolFeature>(features);
-            context.Features.Set<ISslStreamFeature>(features);
-            context.Features.Set<SslStream>(stream);
+            connection.Features.Set<ITlsConnectionFeature>(features);
+            connection.Features.Set<ITlsHandshakeFeature>(features);
+            connection.Features.Set<ITlsApplicationProtocolFeature>(features);
+            connection.Features.Set<ISslStreamFeature>(features);
+            connection.Features.Set<SslStream>(stream);
             if (await TryShakeHandsAsync(stream, connection).ConfigureAwait(false))
             {
-                context.Features.Set<IKtlsFeature>(features);
+                connection.Features.Set<IKtlsFeature>(features);
                 await ServeAsync(stream, connection).ConfigureAwait(false);
             }
         }
@@ -60,20 +77,21 @@ internal sealed class TlsMiddleware(
     private async Task<bool> TryShakeHandsAsync(KtlsStream stream, DeferredConnection connection)
     {
         using CancellationTokenSource timeout = new(options.HandshakeTimeout);
+        HandshakeMeter meter = new(metrics, connection);
         try
         {
             await stream.AuthenticateAsServerAsync(options.Create(connection), timeout.Token).ConfigureAwait(false);
         }
-        catch (OperationCanceledException) when (timeout.IsCancellationRequested)
+        catch (OperationCanceledException e) when (timeout.IsCancellationRequested)
         {
             logger.HandshakeTimedOut(connection.ConnectionId);
-            Tag(connection, "error.type", "tls_handshake_failed");
+            meter.Failed(connection, e);
             return false;
         }
         catch (Exception e) when (e is AuthenticationException or IOException or OperationCanceledException || connection.AbortReason is not null)
         {
             logger.HandshakeFailed(connection.ConnectionId, e);
-            Tag(connection, "error.type", "tls_handshake_failed");
+            meter.Failed(connection, e);
             return false;
         }
 
@@ -82,7 +100,7 @@ internal sealed class TlsMiddleware(
             logger.Established(connection.ConnectionId, stream.SslProtocol, stream.Offload);
         }
 
-        Tag(connection, "tls.protocol.version", stream.SslProtocol == SslProtocols.Tls13 ? "1.3" : "1.2");
+        meter.Completed(connection, stream.SslProtocol);
         return true;
     }
 
@@ -99,20 +117,11 @@ internal sealed class TlsMiddleware(
     /// <summary>A middleware in front has looked at the bytes, or another transport accepted the connection.</summary>
     private Task PassOnAsync(ConnectionContext context)
     {
-        if (server.Options.Mode == KtlsMode.Required)
-        {
-            server.Refuse(endpoint, KtlsFallbackReason.TransportInUse);
-        }
-
-        if (!Interlocked.Exchange(ref _refused, true))
+        if (server.Options.Mode == KtlsMode.Required || !Interlocked.Exchange(ref _refused, true))
         {
             server.Refuse(endpoint, KtlsFallbackReason.TransportInUse);
         }
 
         return next(context);
     }
-
-    /// <summary>The stock middleware's tags of the metric kestrel.connection.duration.</summary>
-    private static void Tag(ConnectionContext connection, string name, string value) =>
-        connection.Features.Get<IConnectionMetricsTagsFeature>()?.Tags.Add(new KeyValuePair<string, object?>(name, value));
 }

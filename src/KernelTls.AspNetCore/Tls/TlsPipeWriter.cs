@@ -211,6 +211,11 @@ internal sealed class TlsPipeWriter : PipeWriter, IValueTaskSource<FlushResult>
 
         await _sending.ConfigureAwait(false);
         _sending = default;
+        lock (_lock)
+        {
+            // Written while a flush was pending, and never flushed.
+            Release(ref _unsent);
+        }
     }
 
     FlushResult IValueTaskSource<FlushResult>.GetResult(short token) => _flush.GetResult(token);

@@ -6,7 +6,8 @@ internal static class ConnectionIds
     private const string Digits = "0123456789ABCDEFGHIJKLMNOPQRSTUV";
     private const int Length = 13;
 
-    private static long s_last = DateTime.UtcNow.Ticks;
+    // Kestrel's begin with 0; this bit keeps ours apart.
+    private static long s_last = DateTime.UtcNow.Ticks | (1L << 60);
 
     public static string Next() => string.Create(Length, Interlocked.Increment(ref s_last), static (text, id) =>
     {
