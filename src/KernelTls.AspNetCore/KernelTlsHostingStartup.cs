@@ -1,12 +1,14 @@
 using KernelTls.Offload;
 using Microsoft.AspNetCore.Hosting;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Http;
 
 namespace KernelTls.AspNetCore;
 
 /// <summary>
-/// Kernel TLS without code: the package adds this start-up to the application. It registers the transport where
-/// <c>DOTNET_SYSTEM_NET_SECURITY_KTLS</c>, or the AppContext switch <c>System.Net.Security.Ktls</c>, switches it on, and
-/// nothing at all where it is not set or <c>0</c>.
+/// Kernel TLS without code: the package adds this start-up to the application. It registers the transport,
+/// and kernel TLS for the clients of IHttpClientFactory, where <c>DOTNET_SYSTEM_NET_SECURITY_KTLS</c>, or the AppContext switch
+/// <c>System.Net.Security.Ktls</c>, switches it on, and nothing at all where it is not set or <c>0</c>.
 /// </summary>
 public sealed class KernelTlsHostingStartup : IHostingStartup
 {
@@ -16,7 +18,11 @@ public sealed class KernelTlsHostingStartup : IHostingStartup
         ArgumentNullException.ThrowIfNull(builder);
         if (IsAsked(Toggles.Kernel, Toggles.DirectOpenSsl))
         {
-            builder.ConfigureServices(KernelTlsWebHostBuilderExtensions.AddTransport);
+            builder.ConfigureServices(services =>
+            {
+                KernelTlsWebHostBuilderExtensions.AddTransport(services);
+                services.AddSingleton<IHttpMessageHandlerBuilderFilter, KtlsHandlerFilter>();
+            });
         }
     }
 

@@ -22,6 +22,7 @@ public class ZeroCodeTests
         Assert.Equal(without, unset);
         Assert.Equal(without, off);
         Assert.Contains(on.Except(without), s => s.Contains("DeferredListenerFactory", StringComparison.Ordinal));
+        Assert.Contains(on.Except(without), s => s.Contains("KtlsHandlerFilter", StringComparison.Ordinal));
         Assert.Empty(without.Except(on));
     }
 
@@ -30,7 +31,7 @@ public class ZeroCodeTests
     [InlineData(DirectVariable, "send=openssl (DirectOpenSsl) receive=openssl (DirectOpenSsl)")]
     public async Task The_toggle_alone_switches(string? variable, string expected)
     {
-        Assert.Equal(expected, await OffloadAsync(variable is null ? [] : [(variable, "1")]));
+        Assert.Equal((expected, expected), await OffloadsAsync(variable is null ? [] : [(variable, "1")]));
     }
 
     [Fact]
@@ -40,7 +41,7 @@ public class ZeroCodeTests
             ? Offloads.Expected(TlsMode.Kernel, System.Security.Authentication.SslProtocols.Tls13)
             : "stock";
         Assert.True(KtlsPlatform.IsSupported || !Cell.KtlsExpected);
-        Assert.Equal(expected, await OffloadAsync((KernelVariable, "1")));
+        Assert.Equal((expected, expected), await OffloadsAsync((KernelVariable, "1")));
     }
 
     [Theory]
@@ -62,7 +63,7 @@ public class ZeroCodeTests
         return [.. output.Split('\n', StringSplitOptions.RemoveEmptyEntries).Order(StringComparer.Ordinal)];
     }
 
-    private static async Task<string> OffloadAsync(params (string Name, string Value)[] environment)
+    private static async Task<(string Server, string Client)> OffloadsAsync(params (string Name, string Value)[] environment)
     {
         using TemporaryDirectory directory = new();
         (string certificate, string key) = Certificates.WritePem(Certificates.Ecdsa, directory.FullName);
@@ -75,11 +76,12 @@ public class ZeroCodeTests
         {
             string address = (await process.StandardOutput.ReadLineAsync().InTime("the application to listen"))!;
             using HttpClient client = Server.CreateClient("2.0");
-            string offload = await client.GetStringAsync(new Uri(address)).InTime();
+            string ofServer = await client.GetStringAsync(new Uri(address)).InTime();
+            string ofClient = await client.GetStringAsync(new Uri(new Uri(address), "/client")).InTime();
             process.StandardInput.Close();
             await process.WaitForExitAsync().InTime("the application to end");
             Assert.Equal(0, process.ExitCode);
-            return offload;
+            return (ofServer, ofClient);
         }
         finally
         {
