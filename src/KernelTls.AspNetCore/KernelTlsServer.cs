@@ -36,7 +36,9 @@ internal sealed class KernelTlsServer
         if (Options.Mode == KtlsMode.Required)
         {
             throw new KtlsNotAvailableException(
-                reason, $"Kernel TLS is required and cannot serve {endpoint}: {reason}. See KtlsFallbackReason for what to do, or use KtlsMode.Preferred.");
+                reason,
+                $"Kernel TLS is required and cannot serve {endpoint}: {reason}. See KtlsFallbackReason for what to do, or use "
+                + "KtlsMode.Preferred.");
         }
 
         KtlsEventSource.Log.Fallback(isServer: true, reason, endpoint);
@@ -60,7 +62,9 @@ internal sealed class KernelTlsServer
         if (Options.Mode == KtlsMode.Required)
         {
             throw new KtlsNotAvailableException(
-                reason, $"Kernel TLS is required for this server and not to be had: {reason}. {detail} See KtlsFallbackReason for what to do, or use KtlsMode.Preferred.");
+                reason,
+                $"Kernel TLS is required for this server and not to be had: {reason}. {detail} See KtlsFallbackReason for what "
+                + "to do, or use KtlsMode.Preferred.");
         }
 
         if (reason is KtlsFallbackReason.NotEnabled or KtlsFallbackReason.DisabledByMode or KtlsFallbackReason.DisabledByToggle)

@@ -34,7 +34,8 @@ internal static class KestrelInternals
     private const string ConnectionName =
         "Microsoft.AspNetCore.Server.Kestrel.Core.Internal.Infrastructure.KestrelConnection, Microsoft.AspNetCore.Server.Kestrel.Core";
 
-    [DynamicallyAccessedMembers(DynamicallyAccessedMemberTypes.PublicConstructors | DynamicallyAccessedMemberTypes.NonPublicConstructors)]
+    [DynamicallyAccessedMembers(
+        DynamicallyAccessedMemberTypes.PublicConstructors | DynamicallyAccessedMemberTypes.NonPublicConstructors)]
     private static readonly Type? s_middlewareType = Type.GetType(MiddlewareName);
 
     private static readonly Type? s_metricsType = Type.GetType(MetricsName);
@@ -64,11 +65,11 @@ internal static class KestrelInternals
 
     public static HttpProtocols ProtocolsOf(object httpsMiddleware) => Protocols(httpsMiddleware);
 
-    /// <summary>Kestrel's metrics, for <see cref="StartHandshake"/> and <see cref="StopHandshake"/>; null where they are not as expected.</summary>
+    /// <summary>Kestrel's metrics, for the two methods below; null where they are not as expected.</summary>
     public static object? MetricsOf(IServiceProvider services) =>
         s_hasMetrics ? services.GetService(s_metricsType!) : null;
 
-    /// <summary>Counts a handshake, and returns what <see cref="StopHandshake"/> wants; null where the connection is not Kestrel's.</summary>
+    /// <summary>Returns what <see cref="StopHandshake"/> wants; null where the connection is not Kestrel's.</summary>
     public static object? StartHandshake(object metrics, ConnectionContext connection)
     {
         // Kestrel's connection is this feature, among others.

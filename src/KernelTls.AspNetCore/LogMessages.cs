@@ -3,7 +3,9 @@ using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore;
 
-/// <summary>What the transport says. Handshakes and connections that fail are Debug, as the stock middleware and transport have it.</summary>
+/// <summary>
+/// What the transport says. Handshakes and connections that fail are Debug, as the stock middleware and transport have it.
+/// </summary>
 internal static partial class LogMessages
 {
     [LoggerMessage(1, LogLevel.Debug, "Kernel TLS is switched off ({Reason}): https endpoints are served by the stock TLS.")]

@@ -78,6 +78,23 @@ public class EndpointTests
         AssertOneWarning(server, KtlsFallbackReason.TransportInUse);
     }
 
+    /// <summary>What one connection cannot have is the base class's, on the same transport.</summary>
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task A_connection_whose_options_only_SslStream_honours_is_served_by_it(TlsMode mode)
+    {
+        await using Server server = await Server.StartAsync(mode, https => https.OnAuthenticate = (_, options) => options.AllowRenegotiation = true);
+        using HttpClient client = Server.CreateClient("2.0");
+
+        Assert.Equal(
+            "send=managed (Renegotiation) receive=managed (Renegotiation)",
+            await client.GetStringAsync(new Uri(server.Https, "/offload")).InTime());
+        Pattern.AssertAt(0, await client.GetByteArrayAsync(new Uri(server.Https, "/bytes/1000000")).InTime());
+        using ByteArrayContent content = new(Pattern.Take(1_000_000));
+        using HttpResponseMessage posted = await client.PostAsync(new Uri(server.Https, "/check"), content).InTime();
+        Assert.Equal("1000000 HTTP/2", await posted.Content.ReadAsStringAsync().InTime());
+    }
+
     [Theory]
     [MemberData(nameof(All))]
     public async Task Middleware_that_does_not_is_no_hindrance(TlsMode mode)

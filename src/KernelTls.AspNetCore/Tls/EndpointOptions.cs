@@ -105,7 +105,7 @@ internal sealed class EndpointOptions
             : errors == SslPolicyErrors.None;
     }
 
-    /// <summary>As the stock middleware has it, a certificate whose extended key usages leave out server authentication is no server's.</summary>
+    /// <summary>As the stock middleware has it: a certificate whose extended key usages leave out servers is not one's.</summary>
     private static X509Certificate2 Checked(X509Certificate2? certificate)
     {
         const string ServerAuthentication = "1.3.6.1.5.5.7.3.1";
@@ -113,7 +113,8 @@ internal sealed class EndpointOptions
         return usages.Length == 0 || usages.Any(u => u.EnhancedKeyUsages[ServerAuthentication] is not null)
             ? certificate!
             : throw new InvalidOperationException(
-                $"The certificate with the thumbprint {certificate!.Thumbprint} that ServerCertificateSelector gave is not for server authentication.");
+                $"ServerCertificateSelector gave the certificate with the thumbprint {certificate!.Thumbprint}, which is not for "
+                + "server authentication.");
     }
 
     internal static X509Certificate2 AsCertificate2(X509Certificate certificate) =>

@@ -88,7 +88,8 @@ internal sealed class TlsMiddleware(
             meter.Failed(connection, e);
             return false;
         }
-        catch (Exception e) when (e is AuthenticationException or IOException or OperationCanceledException || connection.AbortReason is not null)
+        catch (Exception e) when (
+            e is AuthenticationException or IOException or OperationCanceledException || connection.AbortReason is not null)
         {
             logger.HandshakeFailed(connection.ConnectionId, e);
             meter.Failed(connection, e);

@@ -17,7 +17,8 @@ namespace KernelTls.AspNetCore.Tls;
 /// </remarks>
 internal sealed class TlsPipeWriter : PipeWriter, IValueTaskSource<FlushResult>
 {
-    private const int MaxSpareSegments = 64;
+    /// <summary>A response of 64 KiB, with its head.</summary>
+    private const int MaxSpareSegments = 20;
 
     private readonly KtlsStream _stream;
     private readonly MemoryPool<byte> _pool;

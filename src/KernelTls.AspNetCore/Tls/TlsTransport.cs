@@ -8,7 +8,7 @@ namespace KernelTls.AspNetCore.Tls;
 /// <summary>The pipe that Kestrel's HTTP reads from and writes to, over a TLS stream that has shaken hands.</summary>
 internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
 {
-    /// <summary>What is still to be sent when the application is through, apart from close_notify, which the stream limits itself.</summary>
+    /// <summary>For what is still to be sent when the application is through; the stream limits close_notify itself.</summary>
     private static readonly TimeSpan s_closeLimit = TimeSpan.FromSeconds(3);
 
     private readonly DeferredConnection _connection;

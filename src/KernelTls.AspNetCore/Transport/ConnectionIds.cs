@@ -1,6 +1,6 @@
 namespace KernelTls.AspNetCore.Transport;
 
-/// <summary>Identifiers of connections: 13 digits of base 32 that count up from the time of the process's start, as Kestrel's own.</summary>
+/// <summary>Identifiers of connections: 13 digits of base 32 that count up from the process's start, as Kestrel's own.</summary>
 internal static class ConnectionIds
 {
     private const string Digits = "0123456789ABCDEFGHIJKLMNOPQRSTUV";
