@@ -289,20 +289,6 @@ public class EndpointTests
     }
 
     [Fact]
-    public async Task Where_the_kernel_has_no_TLS_the_server_is_the_stock_one_and_says_so_once()
-    {
-        Assert.SkipWhen(KtlsPlatform.IsSupported, "The kernel has TLS here.");
-        await using Server server = await Server.StartAsync(TlsMode.Kernel);
-        using HttpClient client = Server.CreateClient("2.0");
-
-        Assert.Equal("stock", await client.GetStringAsync(new Uri(server.Https, "/offload")).InTime());
-
-        Server.Log.Entry entry = Assert.Single(server.Events.Entries, e => e.Category.StartsWith("KernelTls", StringComparison.Ordinal));
-        Assert.Equal(LogLevel.Warning, entry.Level);
-        Assert.Contains($"({KtlsPlatform.NotSupportedReason})", entry.Message, StringComparison.Ordinal);
-    }
-
-    [Fact]
     public async Task Switched_off_in_code_it_leaves_everything_as_it_is()
     {
         await using Server server = await Server.StartAsync(TlsMode.Managed);
