@@ -73,6 +73,11 @@ public enum KtlsFallbackReason
     /// <summary>This .NET runtime's SslStream lacks the private members that the connection's properties are published through.</summary>
     RuntimeNotKnown = 28,
 
+    /// <summary>
+    /// This ASP.NET Core lacks the private members through which KernelTls.AspNetCore finds an endpoint's TLS options.
+    /// </summary>
+    KestrelNotKnown = 29,
+
     // The transport.
 
     /// <summary>The inner stream is not exactly a <see cref="System.Net.Sockets.NetworkStream"/>.</summary>
@@ -141,4 +146,27 @@ public enum KtlsFallbackReason
     /// make.
     /// </summary>
     MaxFragmentLength = 84,
+
+    // What a Kestrel endpoint is configured to do.
+
+    /// <summary>
+    /// The options are chosen for each connection: TlsHandshakeCallbackOptions, a
+    /// <see cref="System.Net.Security.ServerOptionsSelectionCallback"/>, or the Sni section of the configuration. What they choose
+    /// may be the stock stream's alone, which cannot take over by then.
+    /// </summary>
+    HandshakeCallback = 100,
+
+    /// <summary>
+    /// ClientCertificateMode.DelayCertificate where TLS 1.2 is allowed, which would take a renegotiation. Allow TLS 1.3 alone.
+    /// </summary>
+    DelayedCertificate = 101,
+
+    /// <summary>A TlsClientHelloBytesCallback: it reads the ClientHello from the connection's pipe.</summary>
+    ClientHelloCallback = 102,
+
+    /// <summary>
+    /// A connection middleware in front of UseHttps uses the connection's bytes, or another transport than this package's
+    /// accepted it.
+    /// </summary>
+    TransportInUse = 103,
 }

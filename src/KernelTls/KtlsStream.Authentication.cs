@@ -151,7 +151,7 @@ public partial class KtlsStream
         handshake = null;
         ThrowIfHandshakeStarted();
 
-        (Engine engine, KtlsFallbackReason reason) = ChooseEngine();
+        (Engine engine, KtlsFallbackReason reason) = ChooseEngine(_options);
         if (reason == KtlsFallbackReason.None)
         {
             reason = SocketEligibility.TryGetSocket(InnerStream, out Socket? socket);
@@ -179,16 +179,16 @@ public partial class KtlsStream
     }
 
     /// <summary>What is asked for, and whether this platform has it. Reason is None unless the engine is Managed.</summary>
-    private (Engine Engine, KtlsFallbackReason Reason) ChooseEngine()
+    internal static (Engine Engine, KtlsFallbackReason Reason) ChooseEngine(KtlsOptions options)
     {
         (Engine engine, KtlsFallbackReason reason) =
-            EngineChoice.Decide(_options.Mode, _options.DirectOpenSsl, Toggles.Kernel, Toggles.DirectOpenSsl);
+            EngineChoice.Decide(options.Mode, options.DirectOpenSsl, Toggles.Kernel, Toggles.DirectOpenSsl);
         if (engine == Engine.Managed)
         {
             return (engine, reason);
         }
 
-        if (_options.Mode == KtlsMode.Required && engine == Engine.DirectOpenSsl)
+        if (options.Mode == KtlsMode.Required && engine == Engine.DirectOpenSsl)
         {
             return (Engine.Managed, KtlsFallbackReason.DirectOpenSsl);
         }

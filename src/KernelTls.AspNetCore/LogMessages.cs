@@ -1,0 +1,43 @@
+using System.Security.Authentication;
+using Microsoft.Extensions.Logging;
+
+namespace KernelTls.AspNetCore;
+
+/// <summary>
+/// What the transport says. Handshakes and connections that fail are Debug, as the stock middleware and transport have it.
+/// </summary>
+internal static partial class LogMessages
+{
+    [LoggerMessage(1, LogLevel.Debug, "Kernel TLS is switched off ({Reason}): https endpoints are served by the stock TLS.")]
+    public static partial void SwitchedOff(this ILogger logger, KtlsFallbackReason reason);
+
+    [LoggerMessage(2, LogLevel.Warning, "Kernel TLS is not to be had ({Reason}): https endpoints are served by the stock TLS. {Detail}")]
+    public static partial void NotAvailable(this ILogger logger, KtlsFallbackReason reason, string detail);
+
+    [LoggerMessage(3, LogLevel.Warning, "{Endpoint} is served by the stock TLS: {Reason}.")]
+    public static partial void EndpointStaysStock(this ILogger logger, string endpoint, KtlsFallbackReason reason);
+
+    [LoggerMessage(4, LogLevel.Information, "{Endpoint} is served by kernel TLS.")]
+    public static partial void EndpointServed(this ILogger logger, string endpoint);
+
+    [LoggerMessage(5, LogLevel.Debug, "Connection {ConnectionId}: {Protocol}, {Offload}.")]
+    public static partial void Established(this ILogger logger, string connectionId, SslProtocols protocol, KtlsOffload offload);
+
+    [LoggerMessage(6, LogLevel.Debug, "Connection {ConnectionId}: the TLS handshake failed.")]
+    public static partial void HandshakeFailed(this ILogger logger, string connectionId, Exception failure);
+
+    [LoggerMessage(7, LogLevel.Debug, "Connection {ConnectionId}: the TLS handshake took too long.")]
+    public static partial void HandshakeTimedOut(this ILogger logger, string connectionId);
+
+    [LoggerMessage(8, LogLevel.Debug, "Connection {ConnectionId}: failed.")]
+    public static partial void ConnectionFailed(this ILogger logger, string connectionId, Exception failure);
+
+    [LoggerMessage(9, LogLevel.Debug, "Connection {ConnectionId}: aborted: {Why}")]
+    public static partial void ConnectionAborted(this ILogger logger, string connectionId, string why);
+
+    [LoggerMessage(10, LogLevel.Debug, "A connection was reset before it was accepted.")]
+    public static partial void AcceptReset(this ILogger logger);
+
+    [LoggerMessage(11, LogLevel.Error, "Connection {ConnectionId}: a callback of ConnectionClosed failed.")]
+    public static partial void ClosedCallbackFailed(this ILogger logger, string connectionId, Exception failure);
+}

@@ -1,0 +1,46 @@
+using System.Buffers;
+
+namespace KernelTls.AspNetCore.Tls;
+
+/// <summary>One block of the pool with bytes to send.</summary>
+internal sealed class OutputSegment : ReadOnlySequenceSegment<byte>
+{
+    /// <summary>Kestrel's.</summary>
+    public const int BlockSize = 4096;
+
+    private IMemoryOwner<byte>? _owner;
+
+    public OutputSegment? NextSegment => (OutputSegment?)Next;
+
+    public int Length { get; private set; }
+
+    public Memory<byte> Free => _owner!.Memory[Length..];
+
+    public void Rent(MemoryPool<byte> pool, int sizeHint)
+    {
+        // More than a block of the pool can hold comes from elsewhere.
+        int size = Math.Max(sizeHint, BlockSize);
+        _owner = size <= pool.MaxBufferSize ? pool.Rent(size) : MemoryPool<byte>.Shared.Rent(size);
+    }
+
+    public void Advance(int bytes) => Length += bytes;
+
+    /// <summary>The bytes are complete: as many as there are, after those of the segments before.</summary>
+    public void Seal(long runningIndex)
+    {
+        Memory = _owner!.Memory[..Length];
+        RunningIndex = runningIndex;
+    }
+
+    public void Append(OutputSegment next) => Next = next;
+
+    public void Return()
+    {
+        _owner?.Dispose();
+        _owner = null;
+        Memory = default;
+        Next = null;
+        RunningIndex = 0;
+        Length = 0;
+    }
+}

@@ -1,0 +1,253 @@
+using System.Net.Sockets;
+using System.Runtime.CompilerServices;
+using KernelTls.AspNetCore.Transport;
+using Microsoft.AspNetCore.Connections;
+
+namespace KernelTls.AspNetCore.Tls;
+
+/// <summary>
+/// What the pipe reader reads from: the TLS stream, when the application asks for more, with errors as Kestrel knows them. While
+/// nobody reads, Kestrel's heartbeat has the peer watched, so that ConnectionClosed tells a request at work that its client has
+/// gone.
+/// </summary>
+/// <remarks>
+/// <para>
+/// States: Idle → Reading → Idle; Idle → Watching → Idle, where a read that comes waits for the watch. The watch is a read of one
+/// byte, which the next read is given first: data that nobody takes ends it, as it ends the stock transport's at the limit of its
+/// buffer. After close_notify it is the socket that is watched, because a client may have ended its sending half alone.
+/// </para>
+/// <para>A stream without close_notify is cut off (RFC 8446, section 6.1): to Kestrel the connection was reset.</para>
+/// </remarks>
+internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection, Action<Exception> failed) : Stream
+{
+    private enum State
+    {
+        Idle,
+        Reading,
+        Watching,
+        Stopped,
+    }
+
+    private readonly Lock _lock = new();
+    private volatile State _state;
+    private int _reads;
+    private int _readsAtLastBeat = -1;
+    private Task _watch = Task.CompletedTask;
+    private byte[]? _watched;
+    private bool _hasWatched;
+    private bool _ended;
+    private bool _watchesSocket;
+
+    public override bool CanRead => true;
+
+    public override bool CanSeek => false;
+
+    public override bool CanWrite => false;
+
+    public override long Length => throw new NotSupportedException();
+
+    public override long Position
+    {
+        get => throw new NotSupportedException();
+        set => throw new NotSupportedException();
+    }
+
+    public override ValueTask<int> ReadAsync(Memory<byte> buffer, CancellationToken cancellationToken = default)
+    {
+        if (!TryEnter())
+        {
+            return ReadAfterWatchAsync(buffer, cancellationToken);
+        }
+
+        return _hasWatched ? ValueTask.FromResult(TakeWatched(buffer)) : ReadStreamAsync(buffer, cancellationToken);
+    }
+
+    /// <summary>Nobody has read since the last beat: a request is at work, or the application does not care.</summary>
+    public void OnHeartbeat()
+    {
+        int reads = Volatile.Read(ref _reads);
+        bool isQuiet = reads == _readsAtLastBeat;
+        _readsAtLastBeat = reads;
+        if (!isQuiet || _state != State.Idle)
+        {
+            return;
+        }
+
+        lock (_lock)
+        {
+            if (_ended)
+            {
+                if (!_watchesSocket)
+                {
+                    _watchesSocket = true;
+                    _ = WatchSocketAsync();
+                }
+            }
+            else if (!_hasWatched && TryMove(State.Idle, State.Watching))
+            {
+                _watch = WatchAsync();
+            }
+        }
+    }
+
+    public override int Read(byte[] buffer, int offset, int count) => throw new NotSupportedException();
+
+    public override void Write(byte[] buffer, int offset, int count) => throw new NotSupportedException();
+
+    public override long Seek(long offset, SeekOrigin origin) => throw new NotSupportedException();
+
+    public override void SetLength(long value) => throw new NotSupportedException();
+
+    public override void Flush()
+    {
+    }
+
+    /// <summary>No watch begins any more. One that is pending ends with the socket.</summary>
+    protected override void Dispose(bool disposing)
+    {
+        TryMove(State.Idle, State.Stopped);
+        base.Dispose(disposing);
+    }
+
+    private bool TryMove(State from, State to) => Interlocked.CompareExchange(ref _state, to, from) == from;
+
+    private bool TryEnter()
+    {
+        if (TryMove(State.Idle, State.Reading))
+        {
+            _reads++;
+            return true;
+        }
+
+        return false;
+    }
+
+    private ValueTask<int> ReadStreamAsync(Memory<byte> buffer, CancellationToken cancellationToken)
+    {
+        ValueTask<int> read = ReadOnceAsync(buffer, cancellationToken);
+        if (read.IsCompletedSuccessfully)
+        {
+            int taken = read.GetAwaiter().GetResult();
+            _ended = taken == 0 && buffer.Length > 0;
+            _state = State.Idle;
+            return ValueTask.FromResult(taken);
+        }
+
+        return AwaitAsync(read, buffer.Length, cancellationToken);
+    }
+
+    /// <summary>What the stream throws at once, it throws when awaited.</summary>
+    private ValueTask<int> ReadOnceAsync(Memory<byte> buffer, CancellationToken cancellationToken)
+    {
+        try
+        {
+            return stream.ReadAsync(buffer, cancellationToken);
+        }
+        catch (Exception e)
+        {
+            return ValueTask.FromException<int>(e);
+        }
+    }
+
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    private async ValueTask<int> AwaitAsync(ValueTask<int> read, int length, CancellationToken cancellationToken)
+    {
+        try
+        {
+            int taken = await read.ConfigureAwait(false);
+            _ended = taken == 0 && length > 0;
+            return taken;
+        }
+        catch (Exception e) when (e is not OperationCanceledException || !cancellationToken.IsCancellationRequested)
+        {
+            failed(e);
+            throw Translate(e);
+        }
+        finally
+        {
+            _state = State.Idle;
+        }
+    }
+
+    private async ValueTask<int> ReadAfterWatchAsync(Memory<byte> buffer, CancellationToken cancellationToken)
+    {
+        Task watch;
+        lock (_lock)
+        {
+            watch = _watch;
+        }
+
+        await watch.WaitAsync(cancellationToken).ConfigureAwait(false);
+        if (!TryEnter())
+        {
+            throw new InvalidOperationException("Reading is not allowed while a read is pending, or after the connection was closed.");
+        }
+
+        return _hasWatched
+            ? TakeWatched(buffer)
+            : await ReadStreamAsync(buffer, cancellationToken).ConfigureAwait(false);
+    }
+
+    private int TakeWatched(Memory<byte> buffer)
+    {
+        int taken = 0;
+        if (!buffer.IsEmpty)
+        {
+            buffer.Span[0] = _watched![0];
+            _hasWatched = false;
+            taken = 1;
+        }
+
+        _state = State.Idle;
+        return taken;
+    }
+
+    /// <summary>Ends with data, with the end, or with a failure, which the next read meets again.</summary>
+    private async Task WatchAsync()
+    {
+        // The heartbeat goes through all connections.
+        await Task.CompletedTask.ConfigureAwait(ConfigureAwaitOptions.ForceYielding);
+        try
+        {
+            _watched ??= new byte[1];
+            _hasWatched = await stream.ReadAsync(_watched).ConfigureAwait(false) == 1;
+            _ended = !_hasWatched;
+        }
+        catch (Exception e)
+        {
+            _ended = true;
+            _watchesSocket = true;
+            failed(e);
+        }
+        finally
+        {
+            _state = State.Idle;
+        }
+    }
+
+    /// <summary>The peer sends no more: what comes is the end of the connection.</summary>
+    private async Task WatchSocketAsync()
+    {
+        try
+        {
+            await connection.Socket.ReceiveAsync(Memory<byte>.Empty, SocketFlags.None).ConfigureAwait(false);
+        }
+        catch (Exception e) when (e is SocketException or ObjectDisposedException)
+        {
+            failed(e);
+            return;
+        }
+
+        connection.FireConnectionClosed();
+    }
+
+    private Exception Translate(Exception e)
+    {
+        if (connection.AbortReason is { } reason)
+        {
+            return new ConnectionAbortedException(reason.Message, e);
+        }
+
+        return e is KtlsRekeyException or not IOException ? e : new ConnectionResetException(e.Message, e);
+    }
+}

@@ -1,0 +1,77 @@
+using System.IO.Pipelines;
+using KernelTls.AspNetCore.Transport;
+using Microsoft.AspNetCore.Connections.Features;
+using Microsoft.Extensions.Logging;
+
+namespace KernelTls.AspNetCore.Tls;
+
+/// <summary>The pipe that Kestrel's HTTP reads from and writes to, over a TLS stream that has shaken hands.</summary>
+internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
+{
+    /// <summary>For what is still to be sent when the application is through; the stream limits close_notify itself.</summary>
+    private static readonly TimeSpan s_closeLimit = TimeSpan.FromSeconds(3);
+
+    private readonly DeferredConnection _connection;
+    private readonly ILogger _logger;
+    private readonly TlsInput _input;
+    private readonly TlsPipeWriter _output;
+    private volatile bool _closing;
+
+    public TlsTransport(KtlsStream stream, DeferredConnection connection, ILogger logger, bool watchesPeer)
+    {
+        _connection = connection;
+        _logger = logger;
+        _input = new TlsInput(stream, connection, OnFailed);
+        _output = new TlsPipeWriter(stream, connection.MemoryPool, OnSendFailed);
+        Input = PipeReader.Create(
+            _input,
+            new StreamPipeReaderOptions(
+                connection.MemoryPool,
+                bufferSize: Math.Min(connection.MemoryPool.MaxBufferSize, 4096),
+                minimumReadSize: 2048,
+                leaveOpen: true,
+                useZeroByteReads: connection.WaitForData));
+        Output = _output;
+        if (watchesPeer && connection.Features.Get<IConnectionHeartbeatFeature>() is { } heartbeat)
+        {
+            heartbeat.OnHeartbeat(static input => ((TlsInput)input).OnHeartbeat(), _input);
+        }
+    }
+
+    public PipeReader Input { get; }
+
+    public PipeWriter Output { get; }
+
+    /// <summary>Sends what is left; the stream's disposal then sends close_notify.</summary>
+    public async ValueTask DisposeAsync()
+    {
+        _closing = true;
+        await _input.DisposeAsync().ConfigureAwait(false);
+        await Input.CompleteAsync().ConfigureAwait(false);
+        try
+        {
+            await _output.DrainAsync().WaitAsync(s_closeLimit).ConfigureAwait(false);
+        }
+        catch (TimeoutException e)
+        {
+            // The client does not take the rest.
+            _connection.Fail(e);
+        }
+    }
+
+    private void OnFailed(Exception failure)
+    {
+        if (!_closing)
+        {
+            _logger.ConnectionFailed(_connection.ConnectionId, failure);
+        }
+
+        _connection.FireConnectionClosed();
+    }
+
+    private void OnSendFailed(Exception failure)
+    {
+        _logger.ConnectionFailed(_connection.ConnectionId, failure);
+        _connection.Fail(failure);
+    }
+}

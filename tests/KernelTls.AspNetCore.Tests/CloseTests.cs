@@ -1,0 +1,256 @@
+using System.Net.Security;
+using System.Net.Sockets;
+using System.Security.Authentication;
+using System.Text;
+using KernelTls.Tests;
+using Microsoft.AspNetCore.Connections;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Logging;
+
+namespace KernelTls.AspNetCore.Tests;
+
+/// <summary>How connections end, and clients that do not behave.</summary>
+public class CloseTests
+{
+    public static TheoryData<TlsMode> All => [.. Modes.Every];
+
+    public static TheoryData<TlsMode, SslProtocols> AllOnOpenSsl => Modes.AllOnOpenSsl;
+
+    /// <summary>The stock server sends none; on OpenSSL the client learns that nothing is missing.</summary>
+    [Theory]
+    [MemberData(nameof(AllOnOpenSsl))]
+    public async Task The_client_gets_close_notify(TlsMode mode, SslProtocols version)
+    {
+        await using Server server = await Server.StartAsync(mode, https => https.SslProtocols = version);
+        using Socket socket = await server.ConnectSocketAsync();
+
+        // Of this library's own stream, because the stock one takes a cut for an end.
+        await using KtlsStream client = new(new NetworkStream(socket), false, Modes.OptionsOf(TlsMode.DirectOpenSsl));
+        await client.AuthenticateAsClientAsync(Handshakes.ClientOptions(version)).InTime();
+        await RequestAsync(client, "/bytes/100000", close: true);
+
+        using MemoryStream answer = new();
+        await client.CopyToAsync(answer).InTime("the end of the stream");
+
+        Assert.InRange(answer.Length, 100_000, 101_000);
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task The_stock_client_reads_the_end(TlsMode mode)
+    {
+        await using Server server = await Server.StartAsync(mode);
+        await using SslStream client = await server.ConnectAsync();
+        await RequestAsync(client, "/bytes/3000000", close: true);
+
+        using MemoryStream answer = new();
+        await client.CopyToAsync(answer).InTime();
+
+        Pattern.AssertAt(0, answer.ToArray().AsSpan(^3_000_000));
+        Assert.Equal(0, await client.ReadAsync(new byte[1]).InTime());
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task An_idle_connection_that_the_client_ends_goes_quietly(TlsMode mode)
+    {
+        await using Server server = await Server.StartAsync(mode);
+        foreach (bool notify in new[] { true, false })
+        {
+            SslStream client = await server.ConnectAsync();
+            await RequestAsync(client, "/bytes/10");
+            await ReadHeadAsync(client);
+            if (notify)
+            {
+                await client.ShutdownAsync().InTime();
+            }
+
+            await client.DisposeAsync();
+        }
+
+        await server.Events.WaitForAsync(e => e.Id.Name == "ConnectionStop", "the connection to stop");
+        Assert.DoesNotContain(server.Events.Entries, e => e.Level > LogLevel.Information);
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_request_at_work_learns_that_its_client_has_gone(TlsMode mode)
+    {
+        foreach (string leave in new[] { "notify and close", "close", "reset" })
+        {
+            Endpoints.Waiting waiting = new();
+            await using Server server = await StartWaitingAsync(mode, waiting);
+            SslStream client = await server.ConnectAsync();
+            await RequestAsync(client, "/wait");
+            await waiting.Begun.Task.InTime("the request to begin");
+
+            if (leave == "notify and close")
+            {
+                await client.ShutdownAsync().InTime();
+            }
+            else if (leave == "reset")
+            {
+                ((NetworkStream)GetInner(client)).Socket.Close(0);
+            }
+
+            await client.DisposeAsync();
+            await waiting.Aborted.Task.InTime($"the request to be told: {leave}");
+        }
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_client_that_ends_its_sending_half_alone_still_gets_its_answer(TlsMode mode)
+    {
+        TaskCompletionSource goOn = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        Endpoints.Waiting waiting = new() { GoOn = goOn.Task };
+        await using Server server = await StartWaitingAsync(mode, waiting);
+        await using SslStream client = await server.ConnectAsync();
+        await RequestAsync(client, "/finish");
+        await waiting.Begun.Task.InTime("the request to begin");
+        await client.ShutdownAsync().InTime();
+
+        // Longer than the server waits before it watches the client.
+        await Task.Delay(TimeSpan.FromSeconds(3.5));
+        goOn.SetResult();
+        using StreamReader reader = new(client, Encoding.Latin1);
+
+        Assert.Contains("\r\nfinished\r\n", await reader.ReadToEndAsync().InTime(), StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task What_a_client_sends_ahead_is_not_lost_while_a_request_is_at_work(TlsMode mode)
+    {
+        Endpoints.Waiting waiting = new();
+        await using Server server = await StartWaitingAsync(mode, waiting);
+        await using SslStream client = await server.ConnectAsync();
+        string body = new('x', 10_000);
+        await client.WriteAsync(Encoding.ASCII.GetBytes(
+            $"POST /slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: {body.Length}\r\n\r\n")).InTime();
+        await waiting.Begun.Task.InTime("the request to begin");
+        foreach (string part in new[] { body[..1], body[1..2], body[2..] })
+        {
+            // Longer than the server waits before it watches the client.
+            await Task.Delay(TimeSpan.FromSeconds(2.5));
+            await client.WriteAsync(Encoding.ASCII.GetBytes(part)).InTime();
+        }
+
+        await client.WriteAsync("GET /bytes/7 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"u8.ToArray()).InTime();
+        using StreamReader reader = new(client, Encoding.Latin1);
+        string answers = await reader.ReadToEndAsync().InTime();
+
+        Assert.Contains($"\r\n{body.Length} x", answers, StringComparison.Ordinal);
+        Assert.Contains("Content-Length: 7\r\n", answers, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_slow_reader_holds_the_server_back(TlsMode mode)
+    {
+        const int Size = 200_000_000;
+        await using Server server = await Server.StartAsync(mode);
+        await using SslStream client = await server.ConnectAsync();
+        long before = GC.GetTotalMemory(forceFullCollection: true);
+        await RequestAsync(client, $"/bytes/{Size}");
+        await ReadHeadAsync(client);
+
+        // The server cannot have gone on: what nobody reads is in the sockets' buffers, and a little in its own.
+        await Task.Delay(Limits.Absence);
+        Assert.InRange(GC.GetTotalMemory(forceFullCollection: false) - before, long.MinValue, 30_000_000);
+        Assert.DoesNotContain(server.Events.Entries, e => e.Id.Name is "RequestFinished" or "ConnectionStop");
+
+        await Pattern.ReceiveAsync(client, 5_000_000).InTime();
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_client_that_leaves_in_the_midst_of_a_response_ends_it(TlsMode mode)
+    {
+        await using Server server = await Server.StartAsync(mode);
+        SslStream client = await server.ConnectAsync();
+        await RequestAsync(client, "/bytes/2000000000");
+        await ReadHeadAsync(client);
+        ((NetworkStream)GetInner(client)).Socket.Close(0);
+
+        await server.Events.WaitForAsync(e => e.Id.Name == "ConnectionStop", "the connection to stop");
+        Assert.DoesNotContain(server.Events.Entries, e => e.Level > LogLevel.Information);
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task An_aborted_request_resets_the_connection(TlsMode mode)
+    {
+        await using Server server = await Server.StartAsync(mode);
+        await using SslStream client = await server.ConnectAsync();
+        await RequestAsync(client, "/abort");
+
+        IOException e = await Assert.ThrowsAsync<IOException>(async () => await client.ReadAsync(new byte[1]).InTime("the reset"));
+
+        Assert.Equal(SocketError.ConnectionReset, Assert.IsType<SocketException>(e.InnerException).SocketErrorCode);
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_graceful_shutdown_lets_requests_end_and_closes_idle_connections(TlsMode mode)
+    {
+        TaskCompletionSource goOn = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        Endpoints.Waiting waiting = new() { GoOn = goOn.Task };
+        await using Server server = await StartWaitingAsync(mode, waiting);
+        await using SslStream idle = await server.ConnectAsync();
+        await RequestAsync(idle, "/bytes/1");
+        await ReadHeadAsync(idle);
+        await using SslStream busy = await server.ConnectAsync();
+        await RequestAsync(busy, "/finish");
+        await waiting.Begun.Task.InTime("the request to begin");
+
+        Task stopping = server.StopAsync();
+
+        using MemoryStream rest = new();
+        await idle.CopyToAsync(rest).InTime("the idle connection to be closed");
+        await stopping.StaysPending();
+        goOn.SetResult();
+        using StreamReader reader = new(busy, Encoding.Latin1);
+        string answer = await reader.ReadToEndAsync().InTime();
+        await stopping.InTime("the server to stop");
+
+        Assert.Contains("\r\nfinished\r\n", answer, StringComparison.Ordinal);
+        await Assert.ThrowsAsync<SocketException>(() => server.ConnectSocketAsync());
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_request_that_never_ends_is_answered_with_a_timeout(TlsMode mode)
+    {
+        await using Server server = await Server.StartAsync(
+            mode, kestrel: kestrel => kestrel.Limits.RequestHeadersTimeout = TimeSpan.FromSeconds(1.5));
+        await using SslStream client = await server.ConnectAsync();
+        await client.WriteAsync("GET / HTTP/1.1\r\nHo"u8.ToArray()).InTime();
+
+        using StreamReader reader = new(client, Encoding.Latin1);
+        string answer = await reader.ReadToEndAsync().InTime();
+
+        Assert.StartsWith("HTTP/1.1 408 ", answer, StringComparison.Ordinal);
+    }
+
+    private static Task<Server> StartWaitingAsync(TlsMode mode, Endpoints.Waiting waiting) =>
+        Server.StartAsync(mode, builder: builder => builder.Services.AddSingleton(waiting));
+
+    private static Task RequestAsync(SslStream client, string path, bool close = false) => client.WriteAsync(Encoding.ASCII.GetBytes(
+        $"GET {path} HTTP/1.1\r\nHost: localhost\r\n{(close ? "Connection: close\r\n" : "")}\r\n")).InTime();
+
+    /// <summary>Everything up to the empty line, byte by byte.</summary>
+    private static async Task ReadHeadAsync(SslStream client)
+    {
+        byte[] one = new byte[1];
+        for (int last = 0; last != 0x0D0A0D0A;)
+        {
+            Assert.Equal(1, await client.ReadAsync(one).InTime("the head of the answer"));
+            last = (last << 8) | one[0];
+        }
+    }
+
+    private static Stream GetInner(SslStream stream) =>
+        (Stream)typeof(AuthenticatedStream).GetProperty(
+            "InnerStream", System.Reflection.BindingFlags.Instance | System.Reflection.BindingFlags.NonPublic)!.GetValue(stream)!;
+}

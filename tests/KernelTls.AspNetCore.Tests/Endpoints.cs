@@ -1,0 +1,109 @@
+using System.Security.Authentication;
+using KernelTls.Tests;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Connections.Features;
+using Microsoft.AspNetCore.Http;
+using Microsoft.AspNetCore.Http.Features;
+using Microsoft.AspNetCore.Routing;
+using Microsoft.AspNetCore.Server.Kestrel.Core.Features;
+using Microsoft.Extensions.DependencyInjection;
+
+namespace KernelTls.AspNetCore.Tests;
+
+/// <summary>What the tests' server answers.</summary>
+internal static class Endpoints
+{
+    public static void Map(IEndpointRouteBuilder routes)
+    {
+        routes.MapGet("/connection", (HttpContext context) => context.Connection.Id);
+        routes.MapGet("/bytes/{count:long}", async (HttpContext context, long count) =>
+        {
+            context.Response.ContentLength = count;
+            await Pattern.SendAsync(context.Response.Body, count);
+        });
+        routes.MapGet("/chunked/{count:int}", async (HttpContext context, int count) =>
+        {
+            for (int sent = 0; sent < count;)
+            {
+                ReadOnlyMemory<byte> part = Pattern.At(sent, Math.Min(5_000, count - sent));
+                await context.Response.Body.WriteAsync(part);
+                await context.Response.Body.FlushAsync();
+                sent += part.Length;
+            }
+        });
+        routes.MapPost("/check", async (HttpContext context) =>
+        {
+            long count = 0;
+            byte[] buffer = new byte[64 * 1024];
+            for (int read; (read = await context.Request.Body.ReadAsync(buffer)) > 0; count += read)
+            {
+                Pattern.AssertAt(count, buffer.AsSpan(0, read));
+            }
+
+            return $"{count} {context.Request.Protocol}";
+        });
+        routes.MapGet("/features", Describe);
+        routes.MapGet("/offload", (HttpContext context) => context.Features.Get<IKtlsFeature>()?.Offload.ToString() ?? "stock");
+        routes.MapGet("/certificate", async (HttpContext context) =>
+            (await context.Connection.GetClientCertificateAsync(context.RequestAborted))?.Subject ?? "none");
+        routes.MapGet("/abort", (HttpContext context) => context.Abort());
+        routes.MapGet("/wait", async (HttpContext context) =>
+        {
+            Waiting waiting = WaitingOf(context);
+            waiting.Begun.TrySetResult();
+            try
+            {
+                await Task.Delay(Timeout.Infinite, context.RequestAborted);
+            }
+            catch (OperationCanceledException)
+            {
+                waiting.Aborted.TrySetResult();
+            }
+        });
+        routes.MapGet("/finish", async (HttpContext context) =>
+        {
+            Waiting waiting = WaitingOf(context);
+            waiting.Begun.TrySetResult();
+            await waiting.GoOn;
+            return "finished";
+        });
+        routes.MapPost("/slow", async (HttpContext context) =>
+        {
+            WaitingOf(context).Begun.TrySetResult();
+
+            // Longer than the server waits before it watches the client.
+            await Task.Delay(TimeSpan.FromSeconds(5));
+            using StreamReader reader = new(context.Request.Body);
+            string body = await reader.ReadToEndAsync();
+            return $"{body.Length} {string.Concat(body.Distinct())}";
+        });
+    }
+
+    private static Waiting WaitingOf(HttpContext context) => context.RequestServices.GetRequiredService<Waiting>();
+
+    private static string Describe(HttpContext context)
+    {
+        IFeatureCollection features = context.Features;
+        ITlsHandshakeFeature handshake = features.GetRequiredFeature<ITlsHandshakeFeature>();
+        return string.Join('\n',
+            context.Request.Scheme,
+            handshake.Protocol,
+            handshake.NegotiatedCipherSuite,
+            System.Text.Encoding.ASCII.GetString(features.GetRequiredFeature<ITlsApplicationProtocolFeature>().ApplicationProtocol.Span),
+            features.GetRequiredFeature<ITlsConnectionFeature>().ClientCertificate?.Subject ?? "none",
+            features.GetRequiredFeature<ISslStreamFeature>().SslStream.SslProtocol == SslProtocols.None ? "no stream" : "stream",
+            features.GetRequiredFeature<IConnectionSocketFeature>().Socket.Connected ? "connected" : "not connected",
+            context.Connection.RemoteIpAddress,
+            context.Connection.LocalPort == 0 ? "no port" : "port");
+    }
+
+    /// <summary>A request that is being waited on.</summary>
+    internal sealed class Waiting
+    {
+        public TaskCompletionSource Begun { get; } = new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+        public Task GoOn { get; init; } = Task.CompletedTask;
+
+        public TaskCompletionSource Aborted { get; } = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    }
+}

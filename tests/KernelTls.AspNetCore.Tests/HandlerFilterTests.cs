@@ -1,0 +1,49 @@
+using KernelTls.Tests;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Http;
+
+namespace KernelTls.AspNetCore.Tests;
+
+/// <summary>IHttpClientFactory's handlers, and those that are left alone.</summary>
+public class HandlerFilterTests
+{
+    [Fact]
+    public void A_handler_of_the_factory_s_own_connects_by_kernel_TLS()
+    {
+        Assert.NotNull(PrimaryOf(null).ConnectCallback);
+        Assert.NotNull(PrimaryOf(new SocketsHttpHandler()).ConnectCallback);
+    }
+
+    [Fact]
+    public void A_handler_that_connects_in_a_way_of_its_own_goes_on_so()
+    {
+        SocketsHttpHandler handler = new() { ConnectCallback = (_, _) => throw new NotSupportedException() };
+        Func<SocketsHttpConnectionContext, CancellationToken, ValueTask<Stream>> before = handler.ConnectCallback;
+        Assert.Same(before, PrimaryOf(handler).ConnectCallback);
+    }
+
+    [Fact]
+    public void Switched_off_it_changes_nothing() => Assert.Null(PrimaryOf(null, options => options.Mode = KtlsMode.Disabled).ConnectCallback);
+
+    /// <summary>What the factory makes of a handler that the application gave, or of its own.</summary>
+    private static SocketsHttpHandler PrimaryOf(SocketsHttpHandler? given, Action<KtlsOptions>? configure = null)
+    {
+        ServiceCollection services = new();
+        services.AddSingleton<IHttpMessageHandlerBuilderFilter, KtlsHandlerFilter>();
+        services.Configure(KtlsHandlerFilter.OptionsName, configure ?? (options => options.DirectOpenSsl = true));
+        IHttpClientBuilder client = services.AddHttpClient("a client");
+        if (given is not null)
+        {
+            client.ConfigurePrimaryHttpMessageHandler(() => given);
+        }
+
+        HttpMessageHandler handler = services.BuildServiceProvider()
+            .GetRequiredService<IHttpMessageHandlerFactory>().CreateHandler("a client");
+        while (handler is DelegatingHandler { InnerHandler: { } inner })
+        {
+            handler = inner;
+        }
+
+        return Assert.IsType<SocketsHttpHandler>(handler);
+    }
+}

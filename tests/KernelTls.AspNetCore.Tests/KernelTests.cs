@@ -1,0 +1,39 @@
+using System.Net.Sockets;
+using System.Security.Authentication;
+using KernelTls.Tests;
+using Microsoft.AspNetCore.Connections.Features;
+
+namespace KernelTls.AspNetCore.Tests;
+
+/// <summary>What the kernel says of the server's connections. Needs kernel TLS.</summary>
+public class KernelTests
+{
+    [Theory]
+    [InlineData(SslProtocols.Tls12)]
+    [InlineData(SslProtocols.Tls13)]
+    public async Task The_kernel_has_the_keys(SslProtocols version)
+    {
+        Cell.RequireKtls();
+        Socket? accepted = null;
+        await using Server server = await Server.StartAsync(TlsMode.Kernel, https =>
+        {
+            https.SslProtocols = version;
+            https.OnAuthenticate = (connection, _) => accepted = connection.Features.Get<IConnectionSocketFeature>()!.Socket;
+        });
+        using HttpClient client = Server.CreateClient("2.0");
+        TlsStatistics before = TlsStatistics.Read();
+
+        Assert.Equal(Offloads.Expected(TlsMode.Kernel, version), await client.GetStringAsync(new Uri(server.Https, "/offload")).InTime());
+        Pattern.AssertAt(0, await client.GetByteArrayAsync(new Uri(server.Https, "/bytes/3000000")).InTime());
+        using ByteArrayContent content = new(Pattern.Take(3_000_000));
+        using HttpResponseMessage posted = await client.PostAsync(new Uri(server.Https, "/check"), content).InTime();
+
+        Assert.Equal("3000000 HTTP/2", await posted.Content.ReadAsStringAsync().InTime());
+        TlsStatistics after = TlsStatistics.Read();
+        int receives = version == SslProtocols.Tls13 && KtlsPlatform.OpenSslVersion < new Version(3, 2) ? 0 : 1;
+        Assert.Equal(1, after.SendSoftware - before.SendSoftware);
+        Assert.Equal(receives, after.ReceiveSoftware - before.ReceiveSoftware);
+        Assert.Equal(0, after.DecryptError - before.DecryptError);
+        Assert.Equal(receives == 1 ? KtlsDirections.Both : KtlsDirections.Send, KernelWord.DirectionsOf(accepted!));
+    }
+}

@@ -1,0 +1,198 @@
+using System.Collections.Concurrent;
+using System.Net;
+using System.Net.Security;
+using System.Net.Sockets;
+using System.Security.Authentication;
+using KernelTls.Tests;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Hosting;
+using Microsoft.AspNetCore.Hosting.Server;
+using Microsoft.AspNetCore.Hosting.Server.Features;
+using Microsoft.AspNetCore.Server.Kestrel.Core;
+using Microsoft.AspNetCore.Server.Kestrel.Https;
+using Microsoft.Extensions.Configuration;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Logging;
+
+namespace KernelTls.AspNetCore.Tests;
+
+/// <summary>Kestrel with an https and a plain http endpoint on loopback, in one of the modes.</summary>
+internal sealed class Server : IAsyncDisposable
+{
+    private readonly WebApplication _application;
+
+    private Server(WebApplication application, Log log)
+    {
+        _application = application;
+        Events = log;
+        foreach (string address in application.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!.Addresses)
+        {
+            if (Uri.TryCreate(address, UriKind.Absolute, out Uri? uri) && uri.Port > 0)
+            {
+                Https = uri.Scheme == "https" ? uri : Https;
+                Http = uri.Scheme == "http" ? uri : Http;
+            }
+        }
+    }
+
+    public Uri Https { get; } = null!;
+
+    public Uri Http { get; } = null!;
+
+    public Log Events { get; }
+
+    public IServiceProvider Services => _application.Services;
+
+    public static Task<Server> StartAsync(
+        TlsMode mode,
+        Action<HttpsConnectionAdapterOptions>? https = null,
+        Action<ListenOptions>? listen = null,
+        Action<KestrelServerOptions>? kestrel = null,
+        Action<WebApplicationBuilder>? builder = null) =>
+        StartAsync(
+            mode,
+            options =>
+            {
+                options.Listen(IPAddress.Loopback, 0, endpoint =>
+                {
+                    listen?.Invoke(endpoint);
+                    endpoint.UseHttps(Certificates.Ecdsa, adapter =>
+                    {
+                        adapter.HandshakeTimeout = Limits.Wait;
+                        https?.Invoke(adapter);
+                    });
+                });
+                options.Listen(IPAddress.Loopback, 0, endpoint => endpoint.Protocols = HttpProtocols.Http1);
+                kestrel?.Invoke(options);
+            },
+            builder);
+
+    /// <summary>With endpoints of the caller's own.</summary>
+    public static async Task<Server> StartAsync(
+        TlsMode mode, Action<KestrelServerOptions> kestrel, Action<WebApplicationBuilder>? configure)
+    {
+        Log log = new();
+        WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
+        builder.Logging.AddProvider(log).SetMinimumLevel(LogLevel.Debug);
+        builder.WebHost.UseKestrelCore().UseKestrelHttpsConfiguration().ConfigureKestrel(options =>
+        {
+            // The server's own limits are for machines that are not emulated; the tests have theirs.
+            options.Limits.MaxRequestBodySize = null;
+            options.Limits.MinResponseDataRate = options.Limits.MinRequestBodyDataRate = null;
+            options.Limits.RequestHeadersTimeout = options.Limits.KeepAliveTimeout = Limits.Wait;
+            kestrel(options);
+        });
+        if (mode != TlsMode.Stock)
+        {
+            builder.WebHost.UseKernelTls(options =>
+            {
+                KtlsOptions wanted = Modes.OptionsOf(mode);
+                options.Mode = wanted.Mode;
+                options.DirectOpenSsl = wanted.DirectOpenSsl;
+            });
+        }
+
+        builder.Services.AddRoutingCore();
+        configure?.Invoke(builder);
+        WebApplication application = builder.Build();
+        application.UseRouting();
+        Endpoints.Map(application);
+        try
+        {
+            await application.StartAsync().InTime("Kestrel to start");
+        }
+        catch
+        {
+            await application.DisposeAsync();
+            throw;
+        }
+
+        return new Server(application, log);
+    }
+
+    /// <summary>A TLS connection of the stock stream, which knows nothing of HTTP.</summary>
+    public async Task<SslStream> ConnectAsync(
+        SslProtocols version = SslProtocols.Tls13, Action<SslClientAuthenticationOptions>? configure = null, int? port = null)
+    {
+        Socket socket = await ConnectSocketAsync(port);
+        SslStream stream = new(new NetworkStream(socket, ownsSocket: true));
+        SslClientAuthenticationOptions options = Handshakes.ClientOptions(version);
+        configure?.Invoke(options);
+        await stream.AuthenticateAsClientAsync(options).InTime("the client's handshake");
+        return stream;
+    }
+
+    public async Task<Socket> ConnectSocketAsync(int? port = null)
+    {
+        Socket socket = new(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
+        await socket.ConnectAsync(IPAddress.Loopback, port ?? Https.Port).InTime("a connection");
+        return socket;
+    }
+
+    /// <summary>The stock HttpClient, which trusts the test authority.</summary>
+    public static HttpClient CreateClient(string version = "1.1", Action<SocketsHttpHandler>? configure = null)
+    {
+        SocketsHttpHandler handler = new() { UseProxy = false };
+        handler.SslOptions.CertificateChainPolicy = Certificates.Trust();
+        configure?.Invoke(handler);
+        return new HttpClient(handler)
+        {
+            DefaultRequestVersion = Version.Parse(version),
+            DefaultVersionPolicy = HttpVersionPolicy.RequestVersionExact,
+            Timeout = Limits.Wait,
+        };
+    }
+
+    public Task StopAsync() => _application.StopAsync();
+
+    public async ValueTask DisposeAsync()
+    {
+        await _application.StopAsync(new CancellationToken(true));
+        await _application.DisposeAsync();
+        Assert.DoesNotContain(Events.Entries, e => e.Level >= LogLevel.Error);
+    }
+
+    /// <summary>What the server logs.</summary>
+    internal sealed class Log : ILoggerProvider
+    {
+        private readonly ConcurrentQueue<Entry> _entries = new();
+
+        public IReadOnlyCollection<Entry> Entries => _entries;
+
+        public ILogger CreateLogger(string categoryName) => new Category(categoryName, _entries);
+
+        public void Dispose()
+        {
+        }
+
+        /// <summary>Waits until there is such an entry.</summary>
+        public async Task<Entry> WaitForAsync(Func<Entry, bool> condition, string what)
+        {
+            using PeriodicTimer timer = new(TimeSpan.FromMilliseconds(20));
+            for (long deadline = Environment.TickCount64 + (long)Limits.Wait.TotalMilliseconds; ;)
+            {
+                if (_entries.FirstOrDefault(condition) is { } entry)
+                {
+                    return entry;
+                }
+
+                Assert.True(Environment.TickCount64 < deadline, $"Waited {Limits.Wait.TotalSeconds} s for {what}:\n{string.Join('\n', _entries)}");
+                await timer.WaitForNextTickAsync();
+            }
+        }
+
+        internal sealed record Entry(LogLevel Level, string Category, EventId Id, string Message, Exception? Exception);
+
+        private sealed class Category(string name, ConcurrentQueue<Entry> entries) : ILogger
+        {
+            public IDisposable? BeginScope<TState>(TState state)
+                where TState : notnull => null;
+
+            public bool IsEnabled(LogLevel logLevel) => true;
+
+            public void Log<TState>(
+                LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter) =>
+                entries.Enqueue(new Entry(logLevel, name, eventId, formatter(state, exception), exception));
+        }
+    }
+}
