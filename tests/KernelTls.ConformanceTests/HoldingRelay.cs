@@ -43,6 +43,24 @@ internal sealed class HoldingRelay : IDisposable
         }
     }
 
+    /// <summary>How many whole records are held.</summary>
+    public int HeldRecords
+    {
+        get
+        {
+            lock (_held)
+            {
+                int records = 0;
+                for (List<byte> rest = _held; rest.Count >= HeaderSize && rest.Count >= LengthOf(rest); records++)
+                {
+                    rest = rest[LengthOf(rest)..];
+                }
+
+                return records;
+            }
+        }
+    }
+
     public static async Task<HoldingRelay> ConnectAsync(bool holdsClient) =>
         new(await SocketPair.ConnectAsync(), await SocketPair.ConnectAsync(), holdsClient);
 
