@@ -1,4 +1,5 @@
 using KernelTls.AspNetCore.Tls;
+using KernelTls.AspNetCore.Transport;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.Extensions.Logging;
@@ -66,7 +67,11 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
         if (reason != KtlsFallbackReason.None)
         {
             server.Refuse(text, reason);
-            return next;
+            return context =>
+            {
+                DeferredConnection.NoteSeen(context);
+                return next(context);
+            };
         }
 
         _logger.EndpointServed(text);

@@ -41,6 +41,12 @@ internal sealed class KernelTlsServer
                 + "KtlsMode.Preferred.");
         }
 
+        Report(endpoint, reason);
+    }
+
+    /// <summary>As <see cref="Refuse"/>, where it is too late to refuse.</summary>
+    public void Report(string endpoint, KtlsFallbackReason reason)
+    {
         KtlsEventSource.Log.Fallback(isServer: true, reason, endpoint);
         _logger.EndpointStaysStock(endpoint, reason);
     }

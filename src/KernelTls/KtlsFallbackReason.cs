@@ -169,4 +169,11 @@ public enum KtlsFallbackReason
     /// accepted it.
     /// </summary>
     TransportInUse = 103,
+
+    /// <summary>
+    /// The endpoint's UseHttps was not found when the server started: a middleware stands between the endpoint's defaults and
+    /// UseHttps, or ConfigureEndpointDefaults was called after the server's options were made. Call UseHttps first, or move the
+    /// middleware behind it.
+    /// </summary>
+    EndpointNotFound = 104,
 }

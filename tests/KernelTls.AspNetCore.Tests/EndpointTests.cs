@@ -95,6 +95,36 @@ public class EndpointTests
         Assert.Equal("1000000 HTTP/2", await posted.Content.ReadAsStringAsync().InTime());
     }
 
+    /// <summary>UseHttps comes behind what the endpoint's own callback adds, out of sight when the step in front was placed.</summary>
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task An_endpoint_whose_UseHttps_is_not_found_says_so(TlsMode mode)
+    {
+        using TemporaryDirectory directory = new();
+        (string certificate, string key) = Certificates.WritePem(Certificates.Ecdsa, directory.FullName);
+        await using Server server = await Server.StartAsync(
+            mode,
+            options => options
+                .Configure(options.ApplicationServices.GetRequiredService<IConfiguration>().GetSection("Kestrel"))
+                .Endpoint("Between", endpoint => endpoint.ListenOptions.Use(next => context => next(context))),
+            builder => builder.Configuration.AddInMemoryCollection(new Dictionary<string, string?>
+            {
+                ["Kestrel:Endpoints:Between:Url"] = "https://127.0.0.1:0",
+                ["Kestrel:Certificates:Default:Path"] = certificate,
+                ["Kestrel:Certificates:Default:KeyPath"] = key,
+            }));
+        using HttpClient client = Server.CreateClient();
+        client.DefaultRequestHeaders.ConnectionClose = true;
+
+        for (int i = 0; i < 3; i++)
+        {
+            Assert.Equal("stock", await client.GetStringAsync(new Uri(server.Https, "/offload")).InTime());
+        }
+
+        await server.Events.WaitForAsync(e => e.Level > LogLevel.Information, "the warning, which comes when a connection is closed");
+        AssertOneWarning(server, KtlsFallbackReason.EndpointNotFound);
+    }
+
     [Theory]
     [MemberData(nameof(All))]
     public async Task Middleware_that_does_not_is_no_hindrance(TlsMode mode)

@@ -21,6 +21,7 @@ internal sealed class TlsMiddleware(
 
     public async Task OnConnectionAsync(ConnectionContext context)
     {
+        DeferredConnection.NoteSeen(context);
         if (context.Features.Get<ITlsConnectionFeature>() is not null)
         {
             await next(context).ConfigureAwait(false);

@@ -39,6 +39,7 @@ internal sealed class DeferredConnection :
     private IDictionary<object, object?>? _items;
     private volatile Exception? _abortReason;
     private bool _taken;
+    private bool _seen;
     private bool _closing;
 
     public DeferredConnection(Socket socket, DeferredListener listener, ILogger logger)
@@ -102,6 +103,15 @@ internal sealed class DeferredConnection :
     public Exception? AbortReason => _abortReason;
 
     public bool WaitForData => _listener.WaitForData;
+
+    /// <summary>A step of ours has seen the connection on its way to TLS, and said what there was to say.</summary>
+    public static void NoteSeen(ConnectionContext context)
+    {
+        if (context is DeferredConnection connection)
+        {
+            connection._seen = true;
+        }
+    }
 
     /// <summary>False: its I/O has started, or it was aborted, and it stays the stock transport's.</summary>
     public bool TryTakeSocket()
@@ -198,6 +208,11 @@ internal sealed class DeferredConnection :
         }
         else
         {
+            if (!_seen && Features.Get<ITlsHandshakeFeature>() is not null)
+            {
+                _listener.NoteStockTls();
+            }
+
             await Start().DisposeAsync().ConfigureAwait(false);
         }
 

@@ -14,14 +14,26 @@ internal sealed class DeferredListener : IConnectionListener
     private readonly IMemoryPoolFactory<byte>? _memory;
     private readonly SocketConnectionContextFactory _stock;
     private readonly ILogger<DeferredListener> _logger;
+    private readonly Action<EndPoint> _stockTlsSeen;
     private readonly Socket _socket;
     private readonly Lazy<MemoryPool<byte>[]> _pools;
     private uint _nextPool;
+    private bool _stockTls;
 
+    /// <param name="endpoint">Where to listen.</param>
+    /// <param name="options">The stock transport's options.</param>
+    /// <param name="memory">Makes the pools; <see langword="null"/>: the shared one.</param>
+    /// <param name="loggers">Makes the loggers.</param>
+    /// <param name="stockTlsSeen">Told once, where the stock TLS has served a connection that no step of ours saw.</param>
     /// <exception cref="AddressInUseException">The address is in use.</exception>
     public DeferredListener(
-        EndPoint endpoint, SocketTransportOptions options, IMemoryPoolFactory<byte>? memory, ILoggerFactory loggers)
+        EndPoint endpoint,
+        SocketTransportOptions options,
+        IMemoryPoolFactory<byte>? memory,
+        ILoggerFactory loggers,
+        Action<EndPoint> stockTlsSeen)
     {
+        _stockTlsSeen = stockTlsSeen;
         _options = options;
         _memory = memory;
         _logger = loggers.CreateLogger<DeferredListener>();
@@ -82,6 +94,15 @@ internal sealed class DeferredListener : IConnectionListener
 
     /// <summary>Starts the I/O of the stock transport.</summary>
     public ConnectionContext Start(Socket socket) => _stock.Create(socket);
+
+    /// <summary>The stock TLS has served a connection, and nobody said why: our step is not in front of it.</summary>
+    public void NoteStockTls()
+    {
+        if (!Interlocked.Exchange(ref _stockTls, true))
+        {
+            _stockTlsSeen(EndPoint);
+        }
+    }
 
     /// <summary>The pool of a TLS connection; as many share one as on the stock transport.</summary>
     public MemoryPool<byte> NextPool()

@@ -22,6 +22,7 @@ internal sealed class DeferredListenerFactory(
     public ValueTask<IConnectionListener> BindAsync(EndPoint endpoint, CancellationToken cancellationToken = default)
     {
         ArgumentNullException.ThrowIfNull(endpoint);
-        return ValueTask.FromResult<IConnectionListener>(new DeferredListener(endpoint, options.Value, memory, loggers));
+        return ValueTask.FromResult<IConnectionListener>(new DeferredListener(
+            endpoint, options.Value, memory, loggers, local => server.Report($"https://{local}", KtlsFallbackReason.EndpointNotFound)));
     }
 }
