@@ -73,7 +73,7 @@ internal sealed partial class TlsSender
 
             // Steps end on pages: one that is half in the next page would be moved in two goes.
             long most = Math.Min(section.Left, step - (section.Position % step));
-            long allowed = _keyUpdateDue ? 0 : _budget.Allow(most);
+            long allowed = AnswerGoesFirst ? 0 : _budget.Allow(most);
             if (allowed == 0)
             {
                 // A KeyUpdate that does not get out leaves as little behind it as a part of a file.

@@ -71,7 +71,10 @@ internal sealed partial class TlsSender
     }
 
     /// <summary>0: a KeyUpdate goes first.</summary>
-    private long MayGoOn(long bytes) => _keyUpdateDue ? 0 : _budget.Allow(Math.Min(bytes, MostAtOnce));
+    private long MayGoOn(long bytes) => AnswerGoesFirst ? 0 : _budget.Allow(Math.Min(bytes, MostAtOnce));
+
+    /// <summary>Where there can be no answer, what is under way still arrives, under the key that the peer knows.</summary>
+    private bool AnswerGoesFirst => _keyUpdateDue && _keyUpdates.Sending;
 
     /// <summary>As <see cref="AllowAsync"/>, blocking.</summary>
     private long Allow(long bytes)
@@ -82,7 +85,7 @@ internal sealed partial class TlsSender
 
     private async ValueTask<long> AllowLaterAsync(long bytes)
     {
-        if (_keyUpdateDue)
+        if (AnswerGoesFirst)
         {
             await AnswerAsync().ConfigureAwait(false);
             ThrowIfNotOpen();
