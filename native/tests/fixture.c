@@ -223,6 +223,20 @@ void Fixture_CheckPeerChain(const KtlsConnection* connection, int32_t count)
     CHECK_EQ(certificate, 0);
 }
 
+void Fixture_ShakeHands(KtlsConnection* shim, int socket, SSL* plain)
+{
+    bool shimDone = false;
+    bool plainDone = false;
+    while (!shimDone || !plainDone)
+    {
+        KtlsResult result;
+        CHECK_EQ(KtlsNative_Handshake(shim, socket, Fixture_Accept, 0, &result), 0);
+        CHECK(result.status <= KTLS_STATUS_WANT_WRITE);
+        shimDone = result.status == KTLS_STATUS_OK;
+        plainDone = SSL_do_handshake(plain) == 1;
+    }
+}
+
 uint8_t Fixture_PatternAt(size_t offset)
 {
     return (uint8_t)(offset * 31 + (offset >> 8) * 7 + (offset >> 16));

@@ -56,6 +56,9 @@ void Fixture_CheckPeerChain(const KtlsConnection* connection, int32_t count);
 /* An X509* is the certificate at this place of the fixture's chain. */
 bool Fixture_IsInChain(intptr_t certificate, int32_t index);
 
+/* Steps the shim's side and a plain SSL until both have shaken hands. */
+void Fixture_ShakeHands(KtlsConnection* shim, int socket, SSL* plain);
+
 /* Both ends of a connection. */
 typedef struct Link
 {

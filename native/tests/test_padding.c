@@ -17,20 +17,6 @@ enum
     TOTAL = RECORDS * RECORD_SIZE
 };
 
-static void ShakeHands(KtlsConnection* shim, int socket, SSL* plain)
-{
-    bool shimDone = false;
-    bool plainDone = false;
-    while (!shimDone || !plainDone)
-    {
-        KtlsResult result;
-        CHECK_EQ(KtlsNative_Handshake(shim, socket, Fixture_Accept, 0, &result), 0);
-        CHECK(result.status <= KTLS_STATUS_WANT_WRITE);
-        shimDone = result.status == KTLS_STATUS_OK;
-        plainDone = SSL_do_handshake(plain) == 1;
-    }
-}
-
 /* All records are in the queue before the first receive. Returns how many of the bytes are the right ones. */
 static int Transfer(bool expectNone, bool pads, int* receives)
 {
@@ -47,7 +33,7 @@ static int Transfer(bool expectNone, bool pads, int* receives)
     SSL* plain = SSL_new(client);
     CHECK(plain != NULL && SSL_set_fd(plain, pair.client) == 1);
     SSL_set_connect_state(plain);
-    ShakeHands(shim, pair.server, plain);
+    Fixture_ShakeHands(shim, pair.server, plain);
     KtlsConnectionInfo info;
     CHECK_EQ(KtlsNative_GetConnectionInfo(shim, &info), 0);
     if (info.ktlsReceive == 0)

@@ -20,21 +20,6 @@ static int KeepSession(SSL* ssl, SSL_SESSION* session)
     return 1;
 }
 
-/* Steps the shim's side and the plain side until both are done. */
-static void Run(KtlsConnection* shim, int socket, SSL* plain)
-{
-    bool shimDone = false;
-    bool plainDone = false;
-    while (!shimDone || !plainDone)
-    {
-        KtlsResult result;
-        CHECK_EQ(KtlsNative_Handshake(shim, socket, Fixture_Accept, 0, &result), 0);
-        CHECK(result.status <= KTLS_STATUS_WANT_WRITE);
-        shimDone = result.status == KTLS_STATUS_OK;
-        plainDone = SSL_do_handshake(plain) == 1;
-    }
-}
-
 /* One connection of a plain client to a shim server; returns whether it resumed s_session. */
 static bool Connect(KtlsContext* server, SSL_CTX* client)
 {
@@ -48,7 +33,7 @@ static bool Connect(KtlsContext* server, SSL_CTX* client)
     {
         CHECK(SSL_set_session(plain, s_session) == 1);
     }
-    Run(shim, pair.server, plain);
+    Fixture_ShakeHands(shim, pair.server, plain);
 
     /* A byte each way, so that the tickets have been read. */
     uint8_t byte = 5;
@@ -150,7 +135,7 @@ static KtlsResult Renegotiate(int32_t flags)
     SSL* plain = SSL_new(server);
     CHECK(plain != NULL && SSL_set_fd(plain, pair.server) == 1);
     SSL_set_accept_state(plain);
-    Run(shim, pair.client, plain);
+    Fixture_ShakeHands(shim, pair.client, plain);
 
     CHECK(SSL_renegotiate(plain) == 1);
     uint8_t byte;

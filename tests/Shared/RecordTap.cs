@@ -1,4 +1,3 @@
-using System.Buffers.Binary;
 using System.Net.Sockets;
 
 namespace KernelTls.Tests;
@@ -6,13 +5,9 @@ namespace KernelTls.Tests;
 /// <summary>A connection through a relay that notes the length of each TLS record from the client to the server.</summary>
 internal sealed class RecordTap : IDisposable
 {
-    private const int HeaderSize = 5;
     private readonly SocketPair _near;
     private readonly SocketPair _far;
-    private readonly List<int> _records = [];
-    private readonly byte[] _header = new byte[HeaderSize];
-    private int _headerSize;
-    private int _bodyLeft;
+    private readonly RecordLengths _records = new();
 
     private RecordTap(SocketPair near, SocketPair far)
     {
@@ -24,21 +19,12 @@ internal sealed class RecordTap : IDisposable
     public SocketPair Ends { get; }
 
     /// <summary>Lengths of the records begun so far (RFC 8446, section 5.1: without the header).</summary>
-    public int[] Records
-    {
-        get
-        {
-            lock (_records)
-            {
-                return [.. _records];
-            }
-        }
-    }
+    public int[] Records => _records.Begun;
 
     public static async Task<RecordTap> ConnectAsync()
     {
         RecordTap tap = new(await SocketPair.ConnectAsync(), await SocketPair.ConnectAsync());
-        _ = PassAsync(tap._near.Server, tap._far.Client, tap.Note);
+        _ = PassAsync(tap._near.Server, tap._far.Client, tap._records.Note);
         _ = PassAsync(tap._far.Client, tap._near.Server, static _ => { });
         return tap;
     }
@@ -47,32 +33,6 @@ internal sealed class RecordTap : IDisposable
     {
         _near.Dispose();
         _far.Dispose();
-    }
-
-    private void Note(ReadOnlySpan<byte> bytes)
-    {
-        while (!bytes.IsEmpty)
-        {
-            if (_bodyLeft > 0)
-            {
-                int body = Math.Min(_bodyLeft, bytes.Length);
-                _bodyLeft -= body;
-                bytes = bytes[body..];
-                continue;
-            }
-
-            _header[_headerSize++] = bytes[0];
-            bytes = bytes[1..];
-            if (_headerSize == HeaderSize)
-            {
-                _headerSize = 0;
-                _bodyLeft = BinaryPrimitives.ReadUInt16BigEndian(_header.AsSpan(3));
-                lock (_records)
-                {
-                    _records.Add(_bodyLeft);
-                }
-            }
-        }
     }
 
     /// <summary>Ends with either socket.</summary>
