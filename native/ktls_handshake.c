@@ -101,6 +101,25 @@ static void HearAlert(const KtlsOpenSsl* api, const KtlsConnection* connection, 
     }
 }
 
+/* OpenSSL keeps the keys of the key exchange as long as the connection, for SSL_get_tmp_key alone: a secret that forward
+ * secrecy wants gone, and 7 KiB where ML-KEM was part of it. Nobody shares these keys, so that they can lose their content
+ * here. */
+static void WipeExchangeKeys(const KtlsOpenSsl* api, SSL* ssl)
+{
+    static const int Keys[] = {SSL_CTRL_GET_TMP_KEY, SSL_CTRL_GET_PEER_TMP_KEY};
+    for (size_t i = 0; i < sizeof(Keys) / sizeof(Keys[0]); i++)
+    {
+        EVP_PKEY* key = NULL;
+        if (api->SSL_ctrl(ssl, Keys[i], 0, (void*)&key) == 1 && key != NULL)
+        {
+            /* It frees the content before it looks at the type; this type it refuses, which leaves a key as new. */
+            (void)api->EVP_PKEY_set_type(key, EVP_PKEY_NONE);
+            api->EVP_PKEY_free(key);
+        }
+    }
+    KtlsOpenSsl_ClearErrors(api);
+}
+
 int32_t KtlsNative_Handshake(
     KtlsConnection* connection, int32_t socket, KtlsVerifyCallback verify, intptr_t state, KtlsResult* result)
 {
@@ -141,6 +160,7 @@ int32_t KtlsNative_Handshake(
     {
         connection->sendOffloaded = KtlsIo_IsSendOffloaded(api, connection->ssl);
         connection->established = true;
+        WipeExchangeKeys(api, connection->ssl);
     }
     KtlsConnection_NoteFailure(api, connection, result);
     return 0;

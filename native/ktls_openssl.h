@@ -40,6 +40,7 @@ enum
     BIO_CTRL_GET_KTLS_SEND = 73,
     BIO_CTRL_GET_KTLS_RECV = 76,
     CRYPTO_EX_INDEX_SSL = 0,
+    EVP_PKEY_NONE = 0,
 
     SSL_CTRL_MODE = 33,
     SSL_CTRL_SET_SESS_CACHE_MODE = 44,
@@ -49,10 +50,12 @@ enum
     SSL_CTRL_CLEAR_MODE = 78,
     SSL_CTRL_CHAIN_CERT = 89,
     SSL_CTRL_SET_SIGALGS_LIST = 98,
+    SSL_CTRL_GET_PEER_TMP_KEY = 109,
     SSL_CTRL_SET_MIN_PROTO_VERSION = 123,
     SSL_CTRL_SET_MAX_PROTO_VERSION = 124,
     SSL_CTRL_GET_MIN_PROTO_VERSION = 130,
     SSL_CTRL_GET_MAX_PROTO_VERSION = 131,
+    SSL_CTRL_GET_TMP_KEY = 133,
 
     SSL_MODE_ENABLE_PARTIAL_WRITE = 0x1,
     SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER = 0x2,
@@ -152,6 +155,8 @@ enum
     REQUIRED(long, BIO_ctrl, (BIO* bio, int command, long argument, void* pointer))                                    \
     REQUIRED(int, OPENSSL_sk_num, (const OPENSSL_STACK* stack))                                                        \
     REQUIRED(void*, OPENSSL_sk_value, (const OPENSSL_STACK* stack, int index))                                         \
+    REQUIRED(int, EVP_PKEY_set_type, (EVP_PKEY* key, int type))                                                        \
+    REQUIRED(void, EVP_PKEY_free, (EVP_PKEY* key))                                                                     \
     REQUIRED(X509*, d2i_X509, (X509** certificate, const unsigned char** in, long length))                             \
     REQUIRED(void, X509_free, (X509* certificate))                                                                     \
     REQUIRED(int, i2d_X509_NAME, (const X509_NAME* name, unsigned char** out))                                         \

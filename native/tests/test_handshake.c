@@ -55,6 +55,60 @@ static void Handshake(int32_t version)
     Link_Free(&link);
 }
 
+/* The SSLs made in this process, in their order. */
+static SSL* s_made[2];
+static int s_madeCount;
+
+static void NoteSsl(void* parent, void* pointer, CRYPTO_EX_DATA* data, int index, long argument, void* argumentPointer)
+{
+    (void)pointer, (void)data, (void)index, (void)argument, (void)argumentPointer;
+    CHECK(s_madeCount < 2);
+    s_made[s_madeCount++] = parent;
+}
+
+static int CountExchangeKeys(SSL* ssl)
+{
+    EVP_PKEY* keys[2] = {NULL, NULL};
+    (void)SSL_get_tmp_key(ssl, &keys[0]);
+    (void)SSL_get_peer_tmp_key(ssl, &keys[1]);
+    int count = 0;
+    for (int i = 0; i < 2; i++)
+    {
+        if (keys[i] != NULL)
+        {
+            CHECK_EQ(EVP_PKEY_get_id(keys[i]), EVP_PKEY_NONE);
+            CHECK(i2d_PUBKEY(keys[i], NULL) <= 0);
+            count++;
+        }
+        EVP_PKEY_free(keys[i]);
+    }
+    return count;
+}
+
+static void Keys_of_the_exchange_are_wiped(void)
+{
+    static const int32_t Versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
+    CHECK(SSL_get_ex_new_index(0, NULL, NoteSsl, NULL, NULL) >= 0);
+    for (size_t i = 0; i < sizeof(Versions) / sizeof(Versions[0]); i++)
+    {
+        KtlsContextOptions client = Fixture_ClientOptions(Versions[i]);
+        KtlsContextOptions server = Fixture_ServerOptions(Versions[i]);
+        s_madeCount = 0;
+        Link link = Link_Create(&client, &server);
+        Link_Run(&link);
+        CHECK_EQ(link.clientResult.status, KTLS_STATUS_OK);
+        CHECK_EQ(link.serverResult.status, KTLS_STATUS_OK);
+        CHECK_EQ(s_madeCount, 2);
+
+        /* What they were is no longer to be had; a server of TLS 1.2 has dropped its own by itself. */
+        CHECK(CountExchangeKeys(s_made[0]) > 0);
+        CHECK_EQ(CountExchangeKeys(s_made[1]) > 0, Versions[i] == TLS1_3_VERSION);
+        ERR_clear_error();
+        Link_TransferBothWays(&link, 100000);
+        Link_Free(&link);
+    }
+}
+
 static void Handshake_tls12(void)
 {
     Handshake(TLS1_2_VERSION);
@@ -267,6 +321,7 @@ static void A_thousand_lives_leave_nothing(void)
 const Test g_handshakeTests[] = {
     {"handshake: TLS 1.2 with ALPN and SNI", Handshake_tls12, false},
     {"handshake: TLS 1.3 with ALPN and SNI", Handshake_tls13, false},
+    {"handshake: keys of the exchange are wiped", Keys_of_the_exchange_are_wiped, false},
     {"handshake: ALPN without overlap is fatal", Alpn_without_overlap_is_fatal, false},
     {"handshake: ALPN of one side only", Alpn_of_one_side_only, false},
     {"handshake: versions without overlap", Versions_without_overlap, false},
