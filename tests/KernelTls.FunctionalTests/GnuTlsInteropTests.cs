@@ -125,7 +125,7 @@ public class GnuTlsInteropTests : InteropTest
     }
 
     /// <summary>Messages go to a file, so that the output is what the peer sent and nothing else.</summary>
-    private static ExternalProgram Connect(
+    internal static ExternalProgram Connect(
         ForeignPeer listener, TemporaryDirectory directory, SslProtocols version, params string[] more) =>
         ExternalProgram.Start(
             "gnutls-cli",

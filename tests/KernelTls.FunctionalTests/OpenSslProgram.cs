@@ -37,6 +37,14 @@ internal static class OpenSslProgram
         X509Certificate2 certificate, TemporaryDirectory directory, SslProtocols version) =>
         ServeAsync("-msg", certificate, directory, version);
 
+    /// <summary>
+    /// A server that sends its input and writes out what it receives, and its messages to a file of that name; a line that is
+    /// just k or K updates its keys.
+    /// </summary>
+    public static Task<(ExternalProgram Program, int Port)> ServeForCommandsAsync(
+        X509Certificate2 certificate, TemporaryDirectory directory, SslProtocols version) =>
+        ServeAsync("-msg", certificate, directory, version, "-msgfile", directory["messages"]);
+
     /// <summary>A certificate with its key under names of their own, beside another one.</summary>
     public static (string Certificate, string Key) WritePem(X509Certificate2 certificate, TemporaryDirectory directory, string name) =>
         Certificates.WritePem(certificate, Directory.CreateDirectory(directory[name]).FullName);

@@ -1,0 +1,233 @@
+using System.Globalization;
+using System.Security.Authentication;
+using System.Text;
+using System.Text.RegularExpressions;
+using KernelTls.Tests;
+
+namespace KernelTls.FunctionalTests;
+
+/// <summary>
+/// Keys that other programs, and this side, change while data is under way both ways. Where kernel and OpenSSL can follow,
+/// every byte arrives; where they cannot, what arrived before the typed error is right.
+/// </summary>
+public class RekeyInteropTests
+{
+    private const int Updates = 6;
+    private const int LinesPerWrite = 200;
+    private const int LinesBetweenUpdates = 1_000;
+
+    /// <summary>Who changes keys: the program its own; the program, which asks for ours; this side, which asks for the program's.</summary>
+    public enum Update
+    {
+        Theirs,
+        Both,
+        Ours,
+    }
+
+    public static TheoryData<TlsMode, Update> All
+    {
+        get
+        {
+            TheoryData<TlsMode, Update> data = [];
+            foreach (TlsMode mode in Modes.OnOpenSsl)
+            {
+                data.Add(mode, Update.Theirs);
+                data.Add(mode, Update.Both);
+                data.Add(mode, Update.Ours);
+            }
+
+            return data;
+        }
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task S_client_changes_keys_in_mid_transfer(TlsMode mode, Update update)
+    {
+        using ForeignPeer listener = new();
+        using ExternalProgram client = KeyUpdateTests.StartClient(listener);
+        await using KtlsStream server = await listener.AcceptAsync(mode, SslProtocols.Tls13);
+        await RunAsync(client, server, mode, update, _ => KeyUpdateTests.UpdateAsync(client, request: update == Update.Both));
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task S_server_changes_keys_in_mid_transfer(TlsMode mode, Update update)
+    {
+        using TemporaryDirectory directory = new();
+        (ExternalProgram program, int port) = await OpenSslProgram.ServeForCommandsAsync(Certificates.Ecdsa, directory, SslProtocols.Tls13);
+        using ExternalProgram server = program;
+        await using KtlsStream client = await ForeignPeer.ConnectAsync(port, mode, SslProtocols.Tls13);
+        await RunAsync(server, client, mode, update, async i =>
+        {
+            await KeyUpdateTests.SayAsync(server, update == Update.Both ? "K" : "k");
+            await LoggedAsync(directory["messages"], ">>> .*KeyUpdate", i + 1).InTime($"update {i} of s_server");
+        });
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task Gnutls_cli_changes_keys_in_mid_transfer(TlsMode mode, Update update)
+    {
+        using TemporaryDirectory directory = new();
+        using ForeignPeer listener = new();
+        using ExternalProgram client = GnuTlsInteropTests.Connect(
+            listener, directory, SslProtocols.Tls13, "--inline-commands");
+        await using KtlsStream server = await listener.AcceptAsync(mode, SslProtocols.Tls13);
+        await RunAsync(client, server, mode, update, async i =>
+        {
+            await KeyUpdateTests.SayAsync(client, update == Update.Both ? "^rekey1^" : "^rekey^");
+            await LoggedAsync(directory["log"], "Rekey was completed", i + 1).InTime($"update {i} of gnutls-cli");
+        });
+    }
+
+    /// <summary>What is typed at once is read at once, and a command then not seen: only the program's own log tells that it was.</summary>
+    private static async Task LoggedAsync(string log, string pattern, int times)
+    {
+        while (Regex.Count(await File.ReadAllTextAsync(log), pattern) < times)
+        {
+            await Task.Delay(20);
+        }
+    }
+
+    /// <param name="program">Sends what is typed into it, and writes out what it receives.</param>
+    /// <param name="stream">The other end.</param>
+    /// <param name="mode">How the other end does its TLS.</param>
+    /// <param name="update">Who changes keys.</param>
+    /// <param name="updateTheirs">Has the program change its keys, and waits until it has.</param>
+    private static async Task RunAsync(ExternalProgram program, KtlsStream stream, TlsMode mode, Update update, Func<int, Task> updateTheirs)
+    {
+        bool theirs = update != Update.Ours;
+        bool ours = update != Update.Theirs;
+        bool kernelSends = stream.Offload.Send == KtlsDataPath.Kernel;
+        bool kernelReceives = stream.Offload.Receive == KtlsDataPath.Kernel;
+        bool goesOn = KtlsPlatform.CanRekey || !((ours && kernelSends) || kernelReceives);
+        TlsStatistics before = mode == TlsMode.Kernel ? TlsStatistics.Read() : default;
+        Lines arrived = new();
+        using CancellationTokenSource enough = new();
+        await stream.WriteAsync("BEGIN\n"u8.ToArray()).InTime("the first line");
+        await program.OutputUpToAsync("BEGIN\n");
+        Task checking = arrived.CheckAsync(program.Output);
+        Task sending = SendLinesAsync(stream, enough.Token);
+        try
+        {
+            for (int i = 0; i < Updates; i++)
+            {
+                await WhileDataMoves(arrived.UpToAsync((i + 1) * LinesBetweenUpdates));
+                await WhileDataMoves(theirs ? updateTheirs(i) : stream.UpdateKeysAsync(requestPeerUpdate: true).AsTask().InTime($"update {i}"));
+                await KeyUpdateTests.SayAsync(program, $"typed {i}");
+                Task<string> line = KeyUpdateTests.ReadLineAsync(stream);
+                await WhileDataMoves(line.InTime($"the line behind update {i}"));
+                Assert.Equal($"typed {i}\n", await line);
+            }
+
+            await WhileDataMoves(arrived.UpToAsync((Updates + 1) * LinesBetweenUpdates));
+            await enough.CancelAsync();
+            await sending.InTime("the last write");
+        }
+        catch (IOException e) when (!goesOn)
+        {
+            Assert.IsType<KtlsRekeyException>(e);
+            await enough.CancelAsync();
+            await stream.DisposeAsync();
+            await checking.InTime("what had been sent, at the program");
+            return;
+        }
+
+        Assert.True(goesOn, "a cell that cannot rekey went on");
+        await stream.WriteAsync("END\n"u8.ToArray()).InTime("the last line");
+        await checking.InTime("all lines at the program");
+        if (mode != TlsMode.Kernel)
+        {
+            return;
+        }
+
+        TlsStatistics now = TlsStatistics.Read();
+        Assert.Equal(0, now.DecryptError - before.DecryptError);
+        Assert.Equal(ours ? Updates : 0, now.SendRekeyOk - before.SendRekeyOk);
+
+        // A program that is behind with reading answers several of our requests at once.
+        long received = now.ReceiveRekeyOk - before.ReceiveRekeyOk;
+        Assert.InRange(received, !kernelReceives ? 0 : theirs ? Updates : 1, kernelReceives ? Updates : 0);
+
+        // A line that is wrong ends the checking, and with it the program's output.
+        async Task WhileDataMoves(Task task) => await (await Task.WhenAny(task, sending, checking));
+    }
+
+    /// <summary>Numbered lines, many in a write, until it is enough.</summary>
+    private static async Task SendLinesAsync(KtlsStream stream, CancellationToken enough)
+    {
+        await Task.Yield();
+        for (int line = 0; !enough.IsCancellationRequested;)
+        {
+            StringBuilder text = new();
+            for (int i = 0; i < LinesPerWrite; i++, line++)
+            {
+                text.Append(Lines.Text(line)).Append('\n');
+            }
+
+            await stream.WriteAsync(Encoding.ASCII.GetBytes(text.ToString()), CancellationToken.None).InTime("room for lines");
+        }
+    }
+
+    /// <summary>The lines that the program wrote out, each compared; the last may be cut off.</summary>
+    private sealed class Lines
+    {
+        /// <summary>What s_server says about itself, anywhere between the bytes that it received.</summary>
+        private static readonly string[] s_said = ["SSL_do_handshake -> 1", "Read BLOCK", "Write BLOCK"];
+
+        private readonly List<(int Count, TaskCompletionSource Reached)> _awaited = [];
+        private int _count;
+
+        public static string Text(int number) => string.Create(
+            CultureInfo.InvariantCulture, $"{number:D9} {number * 7919L:D16} and so that a line has a hundred characters: {number % 97:D10} {number % 89:D10}");
+
+        public async Task CheckAsync(Stream output)
+        {
+            using StreamReader reader = new(output, Encoding.ASCII, leaveOpen: true);
+            await Task.Yield();
+            string begun = "";
+            for (string? line; (line = await reader.ReadLineAsync()) is not null && line != "END";)
+            {
+                line = begun + line;
+                string? said = s_said.FirstOrDefault(line.EndsWith);
+                begun = said is null ? "" : line[..^said.Length];
+                if (said is not null)
+                {
+                    continue;
+                }
+
+                string expected = Text(_count);
+                if (line != expected)
+                {
+                    Assert.True(
+                        expected.StartsWith(line, StringComparison.Ordinal) && await reader.ReadLineAsync() is null,
+                        $"line {_count} arrived as '{line}'");
+                    return;
+                }
+
+                lock (_awaited)
+                {
+                    _count++;
+                    _awaited.RemoveAll(a => a.Count <= _count && a.Reached.TrySetResult());
+                }
+            }
+        }
+
+        public Task UpToAsync(int count)
+        {
+            TaskCompletionSource reached = new(TaskCreationOptions.RunContinuationsAsynchronously);
+            lock (_awaited)
+            {
+                if (_count >= count)
+                {
+                    return Task.CompletedTask;
+                }
+
+                _awaited.Add((count, reached));
+            }
+
+            return reached.Task.InTime($"line {count} at the program");
+        }
+    }
+}
