@@ -414,19 +414,26 @@ typedef struct KtlsProbe
  * again and the keys are throw-away. 0, or the errno of making such a pair (no network namespace loopback, EMFILE). */
 KTLS_EXPORT int32_t KtlsNative_ProbeKernel(KtlsProbe* probe);
 
-/* ---------------------------------------------------------------- writability */
+/* ---------------------------------------------------------------- readiness */
 
-/* An epoll set for the one thing .NET's Socket does not offer: waiting for writability without a thread per wait. */
+/* An epoll set for what .NET's Socket does not offer without a thread per wait: waiting for writability, and for more
+ * bytes than are there already (as many as SO_RCVLOWAT says). */
+typedef enum
+{
+    KTLS_WAIT_WRITABLE = 0,
+    KTLS_WAIT_READABLE = 1, /* or the peer has sent its last byte */
+} KtlsWait;
 
 /* *poller is a file descriptor, to be closed by KtlsNative_PollerClose. */
 KTLS_EXPORT int32_t KtlsNative_PollerCreate(int32_t* poller);
 KTLS_EXPORT void KtlsNative_PollerClose(int32_t poller);
 
-/* Arms one wait: the next KtlsNative_PollerWait after socket became writable (or failed) reports token, once. The
+/* Arms one wait, a KtlsWait: the next KtlsNative_PollerWait after socket became ready (or failed) reports token, once. The
  * poller watches a duplicate of socket, returned in *watch, so that the caller may close socket at any time; the
  * caller gives *watch to KtlsNative_PollerDisarm exactly once, after the report or to give up. Until then the duplicate
  * keeps the connection open: closing socket sends the peer no FIN (shutdown does). */
-KTLS_EXPORT int32_t KtlsNative_PollerArm(int32_t poller, int32_t socket, int64_t token, int32_t* watch);
+KTLS_EXPORT int32_t KtlsNative_PollerArm(
+    int32_t poller, int32_t socket, int32_t wait, int64_t token, int32_t* watch);
 KTLS_EXPORT int32_t KtlsNative_PollerDisarm(int32_t poller, int32_t watch);
 
 /* Blocks until something is reported. *count: 1 to capacity (1 to 256) tokens. KtlsNative_PollerClose does not wake

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waiting for writability: an epoll set of duplicated descriptors, each armed for one report. No state is kept
+ * Waiting for readiness: an epoll set of duplicated descriptors, each armed for one report. No state is kept
  * outside the kernel.
  */
 #include "ktls_export.h"
@@ -32,13 +32,17 @@ void KtlsNative_PollerClose(int32_t poller)
     }
 }
 
-int32_t KtlsNative_PollerArm(int32_t poller, int32_t socket, int64_t token, int32_t* watch)
+int32_t KtlsNative_PollerArm(int32_t poller, int32_t socket, int32_t wait, int64_t token, int32_t* watch)
 {
     if (watch == NULL)
     {
         return EINVAL;
     }
     *watch = -1;
+    if (wait != KTLS_WAIT_WRITABLE && wait != KTLS_WAIT_READABLE)
+    {
+        return EINVAL;
+    }
     /* A duplicate: the set's entry must not vanish, nor pass to a stranger, when the caller's number is reused. */
     int duplicate = fcntl(socket, F_DUPFD_CLOEXEC, 0);
     if (duplicate < 0)
@@ -47,7 +51,8 @@ int32_t KtlsNative_PollerArm(int32_t poller, int32_t socket, int64_t token, int3
     }
     struct epoll_event event;
     memset(&event, 0, sizeof(event));
-    event.events = EPOLLOUT | EPOLLONESHOT; /* EPOLLERR and EPOLLHUP come unasked */
+    uint32_t wanted = wait == KTLS_WAIT_READABLE ? EPOLLIN : EPOLLOUT;
+    event.events = wanted | EPOLLONESHOT; /* EPOLLERR and EPOLLHUP come unasked */
     event.data.u64 = (uint64_t)token;
     if (epoll_ctl(poller, EPOLL_CTL_ADD, duplicate, &event) != 0)
     {

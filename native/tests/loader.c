@@ -100,7 +100,7 @@ int main(int count, char** arguments)
     int64_t token = 0;
     int32_t reported = 0;
     Check("PollerCreate", KtlsNative_PollerCreate_(&poller) == 0);
-    Check("PollerArm", KtlsNative_PollerArm_(poller, tcp, -42, &watch) == 0);
+    Check("PollerArm", KtlsNative_PollerArm_(poller, tcp, KTLS_WAIT_WRITABLE, -42, &watch) == 0);
     Check("PollerWait", KtlsNative_PollerWait_(poller, &token, 1, &reported) == 0 && reported == 1 && token == -42);
     Check("PollerDisarm", KtlsNative_PollerDisarm_(poller, watch) == 0);
     KtlsNative_PollerClose_(poller);

@@ -56,11 +56,12 @@ static void Arguments(void)
     CHECK_EQ(KtlsNative_PollerCreate(NULL), EINVAL);
     CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
     CHECK_EQ(KtlsPair_Open(&pair), 0);
-    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, 1, NULL), EINVAL);
-    CHECK_EQ(KtlsNative_PollerArm(poller, -1, 1, &watch), EBADF);
+    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, 1, NULL), EINVAL);
+    CHECK_EQ(KtlsNative_PollerArm(poller, -1, KTLS_WAIT_WRITABLE, 1, &watch), EBADF);
     CHECK_EQ(watch, -1);
-    CHECK_EQ(KtlsNative_PollerArm(-1, pair.client, 1, &watch), EBADF);
-    CHECK_EQ(KtlsNative_PollerArm(pair.server, pair.client, 1, &watch), EINVAL);
+    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, 2, 1, &watch), EINVAL);
+    CHECK_EQ(KtlsNative_PollerArm(-1, pair.client, KTLS_WAIT_WRITABLE, 1, &watch), EBADF);
+    CHECK_EQ(KtlsNative_PollerArm(pair.server, pair.client, KTLS_WAIT_WRITABLE, 1, &watch), EINVAL);
     CHECK_EQ(watch, -1);
     CHECK_EQ(KtlsNative_PollerDisarm(poller, -1), EBADF);
     /* Not a watch: refused, and left open. */
@@ -87,13 +88,45 @@ static void Reports_once_after_the_drain(void)
     CHECK_EQ(KtlsPair_Open(&pair), 0);
     Fixture_ShrinkBuffers(&pair);
     int64_t total = FillSocket(pair.client);
-    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, token, &watch), 0);
+    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, token, &watch), 0);
     CHECK(!HasReport(poller));
     DrainSocket(pair.server, total);
     CheckReport(poller, token);
     CHECK(!HasReport(poller));
     CHECK_EQ(KtlsNative_PollerDisarm(poller, watch), 0);
     CHECK_EQ(KtlsNative_PollerDisarm(poller, watch), EBADF);
+    KtlsNative_PollerClose(poller);
+    KtlsPair_Close(&pair);
+}
+
+static void Reports_as_many_bytes_as_are_asked_for(void)
+{
+    enum
+    {
+        WANTED = 3
+    };
+    const int wanted = WANTED;
+    KtlsPair pair;
+    int32_t poller;
+    int32_t watch;
+    CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
+    CHECK_EQ(KtlsPair_Open(&pair), 0);
+    CHECK_EQ(setsockopt(pair.client, SOL_SOCKET, SO_RCVLOWAT, &wanted, sizeof(wanted)), 0);
+    CHECK_EQ(send(pair.server, "ab", WANTED - 1, 0), WANTED - 1);
+    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_READABLE, 5, &watch), 0);
+    CHECK(!HasReport(poller));
+    CHECK_EQ(send(pair.server, "c", 1, 0), 1);
+    CheckReport(poller, 5);
+    CHECK_EQ(KtlsNative_PollerDisarm(poller, watch), 0);
+
+    /* The peer's end is reported, however little came before it. */
+    char taken;
+    CHECK_EQ(recv(pair.client, &taken, 1, 0), 1);
+    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_READABLE, 6, &watch), 0);
+    CHECK(!HasReport(poller));
+    CHECK_EQ(shutdown(pair.server, SHUT_WR), 0);
+    CheckReport(poller, 6);
+    CHECK_EQ(KtlsNative_PollerDisarm(poller, watch), 0);
     KtlsNative_PollerClose(poller);
     KtlsPair_Close(&pair);
 }
@@ -107,7 +140,7 @@ static void Disarmed_reports_nothing(void)
     CHECK_EQ(KtlsPair_Open(&pair), 0);
     Fixture_ShrinkBuffers(&pair);
     int64_t total = FillSocket(pair.client);
-    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, 1, &watch), 0);
+    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, 1, &watch), 0);
     CHECK_EQ(KtlsNative_PollerDisarm(poller, watch), 0);
     DrainSocket(pair.server, total);
     CHECK(!HasReport(poller));
@@ -124,7 +157,7 @@ static void A_socket_closed_underneath(void)
     CHECK_EQ(KtlsPair_Open(&pair), 0);
     Fixture_ShrinkBuffers(&pair);
     (void)FillSocket(pair.client);
-    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, 9, &watch), 0);
+    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, 9, &watch), 0);
     (void)close(pair.client);
     pair.client = -1;
     CHECK(!HasReport(poller));
@@ -148,7 +181,8 @@ static void Many_waits_on_one_socket_and_many_sockets(void)
     CHECK_EQ(KtlsPair_Open(&pair), 0);
     for (int i = 0; i < COUNT; i++)
     {
-        CHECK_EQ(KtlsNative_PollerArm(poller, i % 2 == 0 ? pair.client : pair.server, i, &watches[i]), 0);
+        int32_t socket = i % 2 == 0 ? pair.client : pair.server;
+        CHECK_EQ(KtlsNative_PollerArm(poller, socket, KTLS_WAIT_WRITABLE, i, &watches[i]), 0);
     }
     for (int reported = 0; reported < COUNT;)
     {
@@ -186,7 +220,7 @@ static void Arm_wakes_a_waiting_thread(void)
     CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
     CHECK_EQ(KtlsPair_Open(&pair), 0);
     CHECK_EQ(pthread_create(&thread, NULL, WaitOnThread, &poller), 0);
-    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, 77, &watch), 0);
+    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, 77, &watch), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);
     CHECK_EQ(KtlsNative_PollerDisarm(poller, watch), 0);
     KtlsNative_PollerClose(poller);
@@ -196,6 +230,7 @@ static void Arm_wakes_a_waiting_thread(void)
 const Test g_pollerTests[] = {
     {"poller: arguments", Arguments, false},
     {"poller: reports once, after the drain", Reports_once_after_the_drain, false},
+    {"poller: reports as many bytes as are asked for", Reports_as_many_bytes_as_are_asked_for, false},
     {"poller: disarmed, it reports nothing", Disarmed_reports_nothing, false},
     {"poller: a socket closed underneath", A_socket_closed_underneath, false},
     {"poller: many waits", Many_waits_on_one_socket_and_many_sockets, false},

@@ -16,6 +16,7 @@ public partial class KtlsStream
 {
     private int _handshakeStarted;
     private bool? _isServer;
+    private KtlsFallbackReason _stays;
     private ExceptionDispatchInfo? _handshakeFailure;
 
     /// <summary>Shakes hands as a client, blocking; the inner stream's timeouts limit each wait.</summary>
@@ -112,6 +113,9 @@ public partial class KtlsStream
         }
     }
 
+    /// <summary>Before the handshake: it will be the base class's, for this reason.</summary>
+    internal void StayManaged(KtlsFallbackReason reason) => _stays = reason;
+
     private bool TryPrepare(SslClientAuthenticationOptions options, [NotNullWhen(true)] out TlsHandshake? handshake)
     {
         ArgumentNullException.ThrowIfNull(options);
@@ -152,6 +156,11 @@ public partial class KtlsStream
         ThrowIfHandshakeStarted();
 
         (Engine engine, KtlsFallbackReason reason) = ChooseEngine(_options);
+        if (reason == KtlsFallbackReason.None)
+        {
+            reason = _stays;
+        }
+
         if (reason == KtlsFallbackReason.None)
         {
             reason = SocketEligibility.TryGetSocket(InnerStream, out Socket? socket);

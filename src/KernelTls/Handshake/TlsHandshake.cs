@@ -74,7 +74,7 @@ internal sealed class TlsHandshake : IDisposable
             switch (wanted)
             {
                 case NativeStatus.WantWrite:
-                    await Writability.WaitAsync(_socket.SafeHandle, cancellationToken).ConfigureAwait(false);
+                    await Readiness.WaitToWriteAsync(_socket.SafeHandle, cancellationToken).ConfigureAwait(false);
                     break;
                 case NativeStatus.WantRead:
                     Check(await _receiver.ReceiveAsync(Memory<byte>.Empty, cancellationToken).ConfigureAwait(false));

@@ -27,7 +27,7 @@ internal sealed partial class TlsReceiver
     {
         if (_obstacle == Obstacle.Room)
         {
-            await Writability.WaitAsync(_connection.Socket, cancellationToken).ConfigureAwait(false);
+            await Readiness.WaitToWriteAsync(_connection.Socket, cancellationToken).ConfigureAwait(false);
         }
         else
         {

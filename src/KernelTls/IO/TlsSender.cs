@@ -332,7 +332,7 @@ internal sealed partial class TlsSender : IDisposable
         using CancellationTokenSource either = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, _disposed.Token);
         try
         {
-            await Writability.WaitAsync(_connection.Socket, either.Token).ConfigureAwait(false);
+            await Readiness.WaitToWriteAsync(_connection.Socket, either.Token).ConfigureAwait(false);
         }
         catch (OperationCanceledException) when (_disposed.IsCancellationRequested)
         {

@@ -51,7 +51,7 @@ internal sealed partial class TlsSession
                     Check(await _socketReceiver.ReceiveAsync(Memory<byte>.Empty, cancellationToken).ConfigureAwait(false));
                     break;
                 case NativeStatus.WantWrite:
-                    await Writability.WaitAsync(_connection.Socket, cancellationToken).ConfigureAwait(false);
+                    await Readiness.WaitToWriteAsync(_connection.Socket, cancellationToken).ConfigureAwait(false);
                     break;
                 case NativeStatus.DataWaiting:
                     throw new InvalidOperationException(

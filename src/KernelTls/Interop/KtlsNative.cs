@@ -132,7 +132,7 @@ internal static unsafe partial class KtlsNative
     internal static partial int KtlsNative_PollerCreate(int* poller);
 
     [LibraryImport(LibraryName)]
-    internal static partial int KtlsNative_PollerArm(int poller, SafeSocketHandle socket, long token, int* watch);
+    internal static partial int KtlsNative_PollerArm(int poller, SafeSocketHandle socket, NativeWait wait, long token, int* watch);
 
     [LibraryImport(LibraryName)]
     internal static partial int KtlsNative_PollerDisarm(int poller, int watch);

@@ -21,6 +21,13 @@ internal enum NativeStatus
     DataWaiting = 9,
 }
 
+/// <summary>What a socket is waited for to be (KtlsWait).</summary>
+internal enum NativeWait
+{
+    Writable = 0,
+    Readable = 1,
+}
+
 [StructLayout(LayoutKind.Sequential)]
 internal struct NativeResult
 {

@@ -5,11 +5,12 @@ using KernelTls.Interop;
 namespace KernelTls.IO;
 
 /// <summary>
-/// Waits until a socket's send buffer has room, which .NET's Socket has no operation for. Only OpenSSL's own writes need it
-/// (handshake flights, KeyUpdate, alerts, the DirectOpenSsl path), and only when the buffer is full. One epoll set and one
-/// thread serve the whole process, made when the first such wait happens. Thread-safe.
+/// Waits for what .NET's Socket has no operation for: room in the send buffer, and more bytes than are there already. Only
+/// OpenSSL's own writes need the first (handshake flights, KeyUpdate, alerts, the DirectOpenSsl path), when the buffer is full;
+/// only who looks at bytes without taking them needs the other. One epoll set and one thread serve the whole process, made when
+/// the first such wait happens. Thread-safe.
 /// </summary>
-internal static class Writability
+internal static class Readiness
 {
     private static readonly Lazy<int> s_poller = new(Start);
     private static readonly ConcurrentDictionary<long, TaskCompletionSource> s_waits = new();
@@ -18,7 +19,18 @@ internal static class Writability
     /// <summary>Completes when the socket is writable or has failed: the next write tells which.</summary>
     /// <exception cref="OperationCanceledException">The token was cancelled first.</exception>
     /// <exception cref="IOException">The wait could not be set up.</exception>
-    public static async Task WaitAsync(SafeSocketHandle socket, CancellationToken cancellationToken)
+    public static Task WaitToWriteAsync(SafeSocketHandle socket, CancellationToken cancellationToken) =>
+        WaitAsync(socket, NativeWait.Writable, cancellationToken);
+
+    /// <summary>
+    /// Completes when the socket holds as many bytes as its SO_RCVLOWAT says (socket(7)), when the peer has sent its last, or
+    /// when the socket has failed.
+    /// </summary>
+    /// <inheritdoc cref="WaitToWriteAsync" path="/exception"/>
+    public static Task WaitToReadAsync(SafeSocketHandle socket, CancellationToken cancellationToken) =>
+        WaitAsync(socket, NativeWait.Readable, cancellationToken);
+
+    private static async Task WaitAsync(SafeSocketHandle socket, NativeWait what, CancellationToken cancellationToken)
     {
         int poller = s_poller.Value;
         long token = Interlocked.Increment(ref s_lastToken);
@@ -27,7 +39,7 @@ internal static class Writability
         int watch = -1;
         try
         {
-            watch = Arm(poller, socket, token);
+            watch = Arm(poller, socket, what, token);
             using (cancellationToken.UnsafeRegister(static (w, t) => ((TaskCompletionSource)w!).TrySetCanceled(t), wait))
             {
                 await wait.Task.ConfigureAwait(false);
@@ -44,11 +56,11 @@ internal static class Writability
         }
     }
 
-    private static unsafe int Arm(int poller, SafeSocketHandle socket, long token)
+    private static unsafe int Arm(int poller, SafeSocketHandle socket, NativeWait what, long token)
     {
         int watch;
-        int errno = KtlsNative.KtlsNative_PollerArm(poller, socket, token, &watch);
-        return errno == 0 ? watch : throw TlsErrors.Call("waiting for the socket to take more data", errno);
+        int errno = KtlsNative.KtlsNative_PollerArm(poller, socket, what, token, &watch);
+        return errno == 0 ? watch : throw TlsErrors.Call($"waiting for the socket to be {what}", errno);
     }
 
     private static unsafe int Start()
@@ -61,7 +73,7 @@ internal static class Writability
         }
 
         int poller = created;
-        new Thread(() => Serve(poller)) { IsBackground = true, Name = "KernelTls writability" }.Start();
+        new Thread(() => Serve(poller)) { IsBackground = true, Name = "KernelTls readiness" }.Start();
         return poller;
     }
 
