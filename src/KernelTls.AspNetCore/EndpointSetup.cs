@@ -1,3 +1,4 @@
+using System.Runtime.CompilerServices;
 using KernelTls.AspNetCore.Tls;
 using KernelTls.AspNetCore.Transport;
 using Microsoft.AspNetCore.Connections;
@@ -14,6 +15,8 @@ namespace KernelTls.AspNetCore;
 internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory loggers) : IPostConfigureOptions<KestrelServerOptions>
 {
     private readonly ILogger<TlsMiddleware> _logger = loggers.CreateLogger<TlsMiddleware>();
+    private readonly ILogger _httpsLogger = loggers.CreateLogger(KestrelInternals.HttpsCategory);
+    private readonly ConditionalWeakTable<ListenOptions, EndpointChoice> _choices = [];
 
     public void PostConfigure(string? name, KestrelServerOptions options)
     {
@@ -36,6 +39,30 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
         });
     }
 
+    /// <summary>Gives an endpoint options of its own, or changes those that it was given before.</summary>
+    /// <exception cref="KtlsNotAvailableException">Kernel TLS is required, and this Kestrel is not known.</exception>
+    public void Choose(ListenOptions endpoint, Action<KtlsOptions>? configure)
+    {
+        bool isNew = !_choices.TryGetValue(endpoint, out EndpointChoice? choice);
+        if (isNew)
+        {
+            choice = new EndpointChoice(server.CreateOptions());
+            _choices.Add(endpoint, choice);
+        }
+
+        configure?.Invoke(choice!.Options);
+        if (!KestrelInternals.IsAvailable)
+        {
+            server.Refuse(endpoint.ToString()!, KtlsFallbackReason.KestrelNotKnown, choice!.Options);
+        }
+        else if (isNew)
+        {
+            // In front of all that is there, so built last of all that the endpoint will have.
+            StandInFront(endpoint);
+            KestrelInternals.MiddlewareOf(endpoint).Insert(0, next => Verify(endpoint, choice!, next));
+        }
+    }
+
     /// <summary>
     /// Which middleware is the stock one shows when the pipeline is built: a step before each, and one for what is yet to come,
     /// of which those that are not in front of it vanish.
@@ -51,14 +78,21 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
 
     private ConnectionDelegate Build(ListenOptions endpoint, ConnectionDelegate next)
     {
-        // The step between two of ours, where endpoint defaults were applied before, is the other one's business.
+        // The step between two of ours, where steps were placed before, is the other one's business.
         if (KestrelInternals.HttpsMiddlewareOf(next) is not { } https)
         {
             return next;
         }
 
+        KtlsOptions options = server.Options;
+        if (_choices.TryGetValue(endpoint, out EndpointChoice? choice))
+        {
+            options = choice.Options;
+            choice.HasHttps = true;
+        }
+
         string text = endpoint.ToString()!;
-        KtlsFallbackReason reason = EndpointOptions.TryCreate(https, out EndpointOptions? options);
+        KtlsFallbackReason reason = KernelTlsServer.WhyNot(options);
         if (reason == KtlsFallbackReason.None && endpoint.IPEndPoint is null)
         {
             reason = KtlsFallbackReason.NotTcp;
@@ -66,16 +100,39 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
 
         if (reason != KtlsFallbackReason.None)
         {
-            server.Refuse(text, reason);
-            return context =>
-            {
-                DeferredConnection.NoteSeen(context);
-                return next(context);
-            };
+            return LeaveToStock(text, reason, options, next);
         }
 
         _logger.EndpointServed(text);
+        server.NoteServed();
         object? metrics = KestrelInternals.MetricsOf(endpoint.ApplicationServices);
-        return new TlsMiddleware(next, options!, server, text, metrics, _logger).OnConnectionAsync;
+        ServedEndpoint served = new(text, options, server, metrics, _logger, _httpsLogger);
+        return new TlsMiddleware(next, served, new EndpointOptions(https)).OnConnectionAsync;
+    }
+
+    /// <summary>All of the endpoint's middleware is built: was UseHttps among it?</summary>
+    private ConnectionDelegate Verify(ListenOptions endpoint, EndpointChoice choice, ConnectionDelegate next)
+    {
+        if (choice.HasHttps)
+        {
+            return next;
+        }
+
+        string text = endpoint.ToString()!;
+        return KestrelInternals.IsHttps(endpoint)
+            ? LeaveToStock(text, KtlsFallbackReason.EndpointNotFound, choice.Options, next)
+            : throw new InvalidOperationException(
+                $"UseKernelTls was called for {text}, which has no UseHttps: call UseHttps for it, or UseKernelTls on the web "
+                + "host's builder, for all endpoints that have it.");
+    }
+
+    private ConnectionDelegate LeaveToStock(string endpoint, KtlsFallbackReason reason, KtlsOptions options, ConnectionDelegate next)
+    {
+        server.Refuse(endpoint, reason, options);
+        return context =>
+        {
+            DeferredConnection.NoteSeen(context);
+            return next(context);
+        };
     }
 }

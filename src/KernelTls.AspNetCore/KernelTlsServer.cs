@@ -7,20 +7,23 @@ namespace KernelTls.AspNetCore;
 
 /// <summary>
 /// Whether this server's https endpoints go through the transport at all: found out once, at its start, and said once. Where
-/// they do not, nothing of Kestrel is touched.
+/// they do not, nothing of Kestrel is touched, but for endpoints with options of their own.
 /// </summary>
 internal sealed class KernelTlsServer
 {
     /// <summary>The name that the options of all of Kestrel's connections have.</summary>
     public const string OptionsName = "KernelTls.AspNetCore";
 
+    private readonly IOptionsFactory<KtlsOptions> _factory;
     private readonly ILogger<KernelTlsServer> _logger;
     private readonly Lazy<bool> _active;
+    private volatile bool _hasServed;
 
-    public KernelTlsServer(IOptionsMonitor<KtlsOptions> options, ILogger<KernelTlsServer> logger)
+    public KernelTlsServer(IOptionsFactory<KtlsOptions> factory, ILogger<KernelTlsServer> logger)
     {
+        _factory = factory;
         _logger = logger;
-        Options = options.Get(OptionsName);
+        Options = factory.Create(OptionsName);
         _active = new Lazy<bool>(Decide);
     }
 
@@ -29,11 +32,32 @@ internal sealed class KernelTlsServer
     /// <exception cref="KtlsNotAvailableException">Kernel TLS is required and not to be had.</exception>
     public bool IsActive => _active.Value;
 
+    /// <summary>Connections go through the transport: all, or those of an endpoint with options of its own, which is built by then.</summary>
+    /// <inheritdoc cref="IsActive" path="/exception"/>
+    public bool Listens => _hasServed || IsActive;
+
+    /// <summary>Why these options leave connections to the stock TLS; None: they do not.</summary>
+    public static KtlsFallbackReason WhyNot(KtlsOptions options)
+    {
+        (Engine engine, KtlsFallbackReason reason) = KtlsStream.ChooseEngine(options);
+        return engine != Engine.Managed && !KestrelInternals.IsAvailable ? KtlsFallbackReason.KestrelNotKnown : reason;
+    }
+
+    /// <summary>For an endpoint of its own: the server's, and asking for kernel TLS if those do not.</summary>
+    public KtlsOptions CreateOptions()
+    {
+        KtlsOptions options = _factory.Create(OptionsName);
+        options.Mode = options.Mode == KtlsMode.Required ? KtlsMode.Required : KtlsMode.Preferred;
+        return options;
+    }
+
+    public void NoteServed() => _hasServed = true;
+
     /// <summary>Says that an endpoint, or what is accepted there, stays with the stock TLS.</summary>
     /// <exception cref="KtlsNotAvailableException">Kernel TLS is required.</exception>
-    public void Refuse(string endpoint, KtlsFallbackReason reason)
+    public void Refuse(string endpoint, KtlsFallbackReason reason, KtlsOptions options)
     {
-        if (Options.Mode == KtlsMode.Required)
+        if (options.Mode == KtlsMode.Required)
         {
             throw new KtlsNotAvailableException(
                 reason,
@@ -41,7 +65,14 @@ internal sealed class KernelTlsServer
                 + "KtlsMode.Preferred.");
         }
 
-        Report(endpoint, reason);
+        if (IsSwitchedOff(reason))
+        {
+            _logger.EndpointSwitchedOff(endpoint, reason);
+        }
+        else
+        {
+            Report(endpoint, reason);
+        }
     }
 
     /// <summary>As <see cref="Refuse"/>, where it is too late to refuse.</summary>
@@ -53,12 +84,7 @@ internal sealed class KernelTlsServer
 
     private bool Decide()
     {
-        (Engine engine, KtlsFallbackReason reason) = KtlsStream.ChooseEngine(Options);
-        if (engine != Engine.Managed && !KestrelInternals.IsAvailable)
-        {
-            reason = KtlsFallbackReason.KestrelNotKnown;
-        }
-
+        KtlsFallbackReason reason = WhyNot(Options);
         if (reason == KtlsFallbackReason.None)
         {
             return true;
@@ -73,7 +99,7 @@ internal sealed class KernelTlsServer
                 + "to do, or use KtlsMode.Preferred.");
         }
 
-        if (reason is KtlsFallbackReason.NotEnabled or KtlsFallbackReason.DisabledByMode or KtlsFallbackReason.DisabledByToggle)
+        if (IsSwitchedOff(reason))
         {
             _logger.SwitchedOff(reason);
         }
@@ -85,4 +111,7 @@ internal sealed class KernelTlsServer
 
         return false;
     }
+
+    private static bool IsSwitchedOff(KtlsFallbackReason reason) =>
+        reason is KtlsFallbackReason.NotEnabled or KtlsFallbackReason.DisabledByMode or KtlsFallbackReason.DisabledByToggle;
 }

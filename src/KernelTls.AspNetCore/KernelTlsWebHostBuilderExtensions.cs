@@ -24,6 +24,7 @@ public static class KernelTlsWebHostBuilderExtensions
     /// <c>DOTNET_SYSTEM_NET_SECURITY_KTLS=0</c> overrules this call.
     /// </para>
     /// <para>
+    /// A single endpoint may have options of its own (<see cref="KernelTlsListenOptionsExtensions.UseKernelTls"/>).
     /// Plain http endpoints, Unix domain sockets, named pipes and HTTP/3 are served by the stock transports. A transport that is
     /// registered after this call is asked first.
     /// </para>
@@ -56,7 +57,8 @@ public static class KernelTlsWebHostBuilderExtensions
 
         services.AddOptions();
         services.AddSingleton<KernelTlsServer>();
-        services.AddSingleton<IPostConfigureOptions<KestrelServerOptions>, EndpointSetup>();
+        services.AddSingleton<EndpointSetup>();
+        services.AddSingleton<IPostConfigureOptions<KestrelServerOptions>>(s => s.GetRequiredService<EndpointSetup>());
 
         // Kestrel adds its own transport only where there is none: with ours before it, other kinds of endpoints had none.
         services.TryAddSingleton<IConnectionListenerFactory, SocketTransportFactory>();

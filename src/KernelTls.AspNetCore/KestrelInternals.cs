@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using System.Diagnostics.CodeAnalysis;
+using System.Diagnostics.Tracing;
 using System.Net.Security;
 using System.Runtime.CompilerServices;
 using System.Security.Authentication;
@@ -16,14 +17,23 @@ namespace KernelTls.AspNetCore;
 /// is missing, and then no endpoint leaves the stock TLS.
 /// </summary>
 /// <remarks>
-/// They serve three ends: to stand directly in front of the stock TLS middleware of every endpoint, however that was made; to
-/// serve it with that middleware's own options, which are complete: defaults, configuration and certificate applied; and to
-/// measure handshakes in Kestrel's own metrics, which are done without where they are not as expected.
+/// They serve four ends: to stand directly in front of the stock TLS middleware of every endpoint, however that was made; to
+/// serve it with that middleware's own options, or callback, which are complete: defaults, configuration and certificate
+/// applied; to set Kestrel's own features on the connection; and to tell of handshakes in Kestrel's own metrics and events,
+/// which are done without where they are not as expected.
 /// </remarks>
 internal static class KestrelInternals
 {
-    private const string MiddlewareName =
-        "Microsoft.AspNetCore.Server.Kestrel.Https.Internal.HttpsConnectionMiddleware, Microsoft.AspNetCore.Server.Kestrel.Core";
+    /// <summary>The name that the stock TLS middleware logs under.</summary>
+    public const string HttpsCategory = "Microsoft.AspNetCore.Server.Kestrel.Https.Internal.HttpsConnectionMiddleware";
+
+    private const string MiddlewareName = HttpsCategory + ", Microsoft.AspNetCore.Server.Kestrel.Core";
+
+    private const string FeatureName =
+        "Microsoft.AspNetCore.Server.Kestrel.Core.Internal.TlsConnectionFeature, Microsoft.AspNetCore.Server.Kestrel.Core";
+
+    private const string EventSourceName =
+        "Microsoft.AspNetCore.Server.Kestrel.Core.Internal.Infrastructure.KestrelEventSource, Microsoft.AspNetCore.Server.Kestrel.Core";
 
     private const string MetricsName =
         "Microsoft.AspNetCore.Server.Kestrel.Core.Internal.Infrastructure.KestrelMetrics, Microsoft.AspNetCore.Server.Kestrel.Core";
@@ -38,9 +48,16 @@ internal static class KestrelInternals
         DynamicallyAccessedMemberTypes.PublicConstructors | DynamicallyAccessedMemberTypes.NonPublicConstructors)]
     private static readonly Type? s_middlewareType = Type.GetType(MiddlewareName);
 
+    [DynamicallyAccessedMembers(
+        DynamicallyAccessedMemberTypes.PublicConstructors | DynamicallyAccessedMemberTypes.NonPublicConstructors)]
+    private static readonly Type? s_featureType = Type.GetType(FeatureName);
+
     private static readonly Type? s_metricsType = Type.GetType(MetricsName);
     private static readonly Type? s_connectionType = Type.GetType(ConnectionName);
     private static readonly bool s_hasMetrics = FindMetrics();
+
+    // Kestrel makes it before its first connection, not before its options.
+    private static readonly Lazy<EventSource?> s_events = new(FindEvents);
 
     public static bool IsAvailable => Missing.Length == 0;
 
@@ -57,6 +74,9 @@ internal static class KestrelInternals
 
     public static List<Func<ConnectionDelegate, ConnectionDelegate>> MiddlewareOf(ListenOptions endpoint) => Middleware(endpoint);
 
+    /// <summary>UseHttps was called.</summary>
+    public static bool IsHttps(ListenOptions endpoint) => IsTls(endpoint);
+
     /// <summary>Null: the options are chosen for each connection.</summary>
     public static HttpsConnectionAdapterOptions? OptionsOf(object httpsMiddleware) => Options(httpsMiddleware);
 
@@ -65,35 +85,78 @@ internal static class KestrelInternals
 
     public static HttpProtocols ProtocolsOf(object httpsMiddleware) => Protocols(httpsMiddleware);
 
+    public static TimeSpan HandshakeTimeoutOf(object httpsMiddleware) => HandshakeTimeout(httpsMiddleware);
+
+    /// <summary>Chooses the options for each connection; null where <see cref="OptionsOf"/> has them.</summary>
+    public static Func<TlsHandshakeCallbackContext, ValueTask<SslServerAuthenticationOptions>>? CallbackOf(object httpsMiddleware) =>
+        Callback(httpsMiddleware);
+
+    public static object? CallbackStateOf(object httpsMiddleware) => CallbackState(httpsMiddleware);
+
+    /// <summary>What the stock middleware gives to its callback.</summary>
+    public static TlsHandshakeCallbackContext CallbackContext(
+        ConnectionContext connection, SslStream stream, SslClientHelloInfo hello, object? state, CancellationToken cancellationToken)
+    {
+        TlsHandshakeCallbackContext context = new();
+        SetConnection(context, connection);
+        SetStream(context, stream);
+        SetHello(context, hello);
+        SetState(context, state);
+        SetToken(context, cancellationToken);
+        return context;
+    }
+
+    /// <summary>
+    /// The feature by which Kestrel and the application see a connection's TLS: ITlsConnectionFeature, ITlsHandshakeFeature,
+    /// ITlsApplicationProtocolFeature and ISslStreamFeature in one.
+    /// </summary>
+    public static object TlsFeature(SslStream stream, ConnectionContext connection) => NewFeature(stream, connection);
+
+    public static void SetHostName(object tlsFeature, string name) => FeatureHostName(tlsFeature, name);
+
+    /// <summary>A request may ask for the client's certificate later.</summary>
+    public static void AllowDelayedCertificate(object tlsFeature, bool allow) => FeatureAllowDelayed(tlsFeature, allow);
+
+    public static bool AllowsDelayedCertificate(object tlsFeature) => FeatureAllowsDelayed(tlsFeature);
+
     /// <summary>Kestrel's metrics, for the two methods below; null where they are not as expected.</summary>
     public static object? MetricsOf(IServiceProvider services) =>
         s_hasMetrics ? services.GetService(s_metricsType!) : null;
 
-    /// <summary>Returns what <see cref="StopHandshake"/> wants; null where the connection is not Kestrel's.</summary>
-    public static object? StartHandshake(object metrics, ConnectionContext connection)
+    /// <summary>What the metrics know the connection by; null where it is not Kestrel's.</summary>
+    public static object? MetricsContextOf(ConnectionContext connection)
     {
         // Kestrel's connection is this feature, among others.
         object? kestrel = connection.Features.Get<IConnectionHeartbeatFeature>();
-        if (kestrel is null || !s_connectionType!.IsInstanceOfType(kestrel))
-        {
-            return null;
-        }
-
-        object context = MetricsContext(kestrel);
-        TlsHandshakeStart(metrics, context);
-        return context;
+        return kestrel is not null && s_connectionType!.IsInstanceOfType(kestrel) ? MetricsContext(kestrel) : null;
     }
+
+    public static void StartHandshake(object metrics, object context) => TlsHandshakeStart(metrics, context);
 
     public static void StopHandshake(object metrics, object context, long startTimestamp, SslProtocols? protocol, Exception? failure) =>
         TlsHandshakeStop(metrics, context, startTimestamp, Stopwatch.GetTimestamp(), protocol, failure);
+
+    /// <summary>Kestrel's events and event counters of handshakes, for the methods below; null where nobody can listen.</summary>
+    public static object? Events => s_events.Value;
+
+    public static void TellStart(object events, ConnectionContext connection, SslServerAuthenticationOptions options) =>
+        EventStart(events, connection, options);
+
+    /// <param name="events">From <see cref="Events"/>.</param>
+    /// <param name="connection">The connection.</param>
+    /// <param name="tlsFeature">Null: it failed.</param>
+    public static void TellStop(object events, ConnectionContext connection, object? tlsFeature) =>
+        EventStop(events, connection, tlsFeature);
+
+    public static void TellFailed(object events, ConnectionContext connection) => EventFailed(events, connection.ConnectionId);
 
     public static SocketConnectionFactoryOptions ConnectionOptions(SocketTransportOptions transport) => NewConnectionOptions(transport);
 
     private static string FindMissing()
     {
-        if (s_middlewareType is null)
+        if (s_middlewareType is null || s_featureType is null)
         {
-            return MiddlewareName;
+            return s_middlewareType is null ? MiddlewareName : FeatureName;
         }
 
         try
@@ -106,9 +169,18 @@ internal static class KestrelInternals
             _ = CodeBackedListenOptions(server).Count;
             _ = EndpointDefaults(server);
             _ = Middleware(endpoint!).Count;
+            _ = IsTls(endpoint!);
             _ = Options(middleware);
             _ = CertificateContext(middleware);
             _ = Protocols(middleware);
+            _ = HandshakeTimeout(middleware);
+            _ = Callback(middleware);
+            _ = CallbackState(middleware);
+            _ = CallbackContext(null!, null!, default, null, default);
+            using SslStream stream = new(new MemoryStream());
+            object feature = NewFeature(stream, new DefaultConnectionContext());
+            FeatureHostName(feature, "");
+            FeatureAllowDelayed(feature, FeatureAllowsDelayed(feature));
             _ = NewConnectionOptions(new SocketTransportOptions());
             return "";
         }
@@ -127,6 +199,9 @@ internal static class KestrelInternals
     [UnsafeAccessor(UnsafeAccessorKind.Field, Name = "_middleware")]
     private static extern ref List<Func<ConnectionDelegate, ConnectionDelegate>> Middleware(ListenOptions endpoint);
 
+    [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "get_IsTls")]
+    private static extern bool IsTls(ListenOptions endpoint);
+
     [UnsafeAccessor(UnsafeAccessorKind.Field, Name = "_options")]
     private static extern ref HttpsConnectionAdapterOptions? Options([UnsafeAccessorType(MiddlewareName)] object middleware);
 
@@ -136,6 +211,44 @@ internal static class KestrelInternals
     [UnsafeAccessor(UnsafeAccessorKind.Field, Name = "_httpProtocols")]
     private static extern ref HttpProtocols Protocols([UnsafeAccessorType(MiddlewareName)] object middleware);
 
+    [UnsafeAccessor(UnsafeAccessorKind.Field, Name = "_handshakeTimeout")]
+    private static extern ref TimeSpan HandshakeTimeout([UnsafeAccessorType(MiddlewareName)] object middleware);
+
+    [UnsafeAccessor(UnsafeAccessorKind.Field, Name = "_tlsCallbackOptions")]
+    private static extern ref Func<TlsHandshakeCallbackContext, ValueTask<SslServerAuthenticationOptions>>? Callback(
+        [UnsafeAccessorType(MiddlewareName)] object middleware);
+
+    [UnsafeAccessor(UnsafeAccessorKind.Field, Name = "_tlsCallbackOptionsState")]
+    private static extern ref object? CallbackState([UnsafeAccessorType(MiddlewareName)] object middleware);
+
+    [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "set_Connection")]
+    private static extern void SetConnection(TlsHandshakeCallbackContext context, ConnectionContext value);
+
+    [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "set_SslStream")]
+    private static extern void SetStream(TlsHandshakeCallbackContext context, SslStream value);
+
+    [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "set_ClientHelloInfo")]
+    private static extern void SetHello(TlsHandshakeCallbackContext context, SslClientHelloInfo value);
+
+    [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "set_State")]
+    private static extern void SetState(TlsHandshakeCallbackContext context, object? value);
+
+    [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "set_CancellationToken")]
+    private static extern void SetToken(TlsHandshakeCallbackContext context, CancellationToken value);
+
+    [UnsafeAccessor(UnsafeAccessorKind.Constructor)]
+    [return: UnsafeAccessorType(FeatureName)]
+    private static extern object NewFeature(SslStream stream, ConnectionContext connection);
+
+    [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "set_HostName")]
+    private static extern void FeatureHostName([UnsafeAccessorType(FeatureName)] object feature, string value);
+
+    [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "get_AllowDelayedClientCertificateNegotation")]
+    private static extern bool FeatureAllowsDelayed([UnsafeAccessorType(FeatureName)] object feature);
+
+    [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "set_AllowDelayedClientCertificateNegotation")]
+    private static extern void FeatureAllowDelayed([UnsafeAccessorType(FeatureName)] object feature, bool value);
+
     /// <summary>Without them handshakes are not measured, and everything else works.</summary>
     private static bool FindMetrics() =>
         s_metricsType is not null
@@ -143,6 +256,15 @@ internal static class KestrelInternals
         && Exists(static () => MetricsContext(null!))
         && Exists(static () => TlsHandshakeStart(null!, null!))
         && Exists(static () => TlsHandshakeStop(null!, null!, 0, 0, null, null));
+
+    /// <summary>As <see cref="FindMetrics"/>, for events.</summary>
+    private static EventSource? FindEvents() =>
+        s_featureType is not null
+        && Exists(static () => EventStart(null!, null!, null!))
+        && Exists(static () => EventStop(null!, null!, null))
+        && Exists(static () => EventFailed(null!, ""))
+            ? EventSource.GetSources().FirstOrDefault(s => s.GetType() == Type.GetType(EventSourceName))
+            : null;
 
     /// <summary>A member that is there meets the object that is not.</summary>
     private static bool Exists(Action trial)
@@ -181,4 +303,17 @@ internal static class KestrelInternals
         long currentTimestamp,
         SslProtocols? protocol,
         Exception? exception);
+
+    [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "TlsHandshakeStart")]
+    private static extern void EventStart(
+        [UnsafeAccessorType(EventSourceName)] object events, BaseConnectionContext connection, SslServerAuthenticationOptions options);
+
+    [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "TlsHandshakeStop")]
+    private static extern void EventStop(
+        [UnsafeAccessorType(EventSourceName)] object events,
+        BaseConnectionContext connection,
+        [UnsafeAccessorType(FeatureName)] object? feature);
+
+    [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "TlsHandshakeFailed")]
+    private static extern void EventFailed([UnsafeAccessorType(EventSourceName)] object events, string connectionId);
 }

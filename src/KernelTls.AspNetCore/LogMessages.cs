@@ -1,10 +1,10 @@
-using System.Security.Authentication;
 using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore;
 
 /// <summary>
-/// What the transport says. Handshakes and connections that fail are Debug, as the stock middleware and transport have it.
+/// What the transport says, beside what it says in the stock middleware's name. Connections that fail are Debug, as the stock
+/// transport has it.
 /// </summary>
 internal static partial class LogMessages
 {
@@ -20,14 +20,11 @@ internal static partial class LogMessages
     [LoggerMessage(4, LogLevel.Information, "{Endpoint} is served by kernel TLS.")]
     public static partial void EndpointServed(this ILogger logger, string endpoint);
 
-    [LoggerMessage(5, LogLevel.Debug, "Connection {ConnectionId}: {Protocol}, {Offload}.")]
-    public static partial void Established(this ILogger logger, string connectionId, SslProtocols protocol, KtlsOffload offload);
+    [LoggerMessage(5, LogLevel.Debug, "Connection {ConnectionId}: {Offload}.")]
+    public static partial void Established(this ILogger logger, string connectionId, KtlsOffload offload);
 
-    [LoggerMessage(6, LogLevel.Debug, "Connection {ConnectionId}: the TLS handshake failed.")]
-    public static partial void HandshakeFailed(this ILogger logger, string connectionId, Exception failure);
-
-    [LoggerMessage(7, LogLevel.Debug, "Connection {ConnectionId}: the TLS handshake took too long.")]
-    public static partial void HandshakeTimedOut(this ILogger logger, string connectionId);
+    [LoggerMessage(6, LogLevel.Debug, "{Endpoint} is served by the stock TLS, as it was told to ({Reason}).")]
+    public static partial void EndpointSwitchedOff(this ILogger logger, string endpoint, KtlsFallbackReason reason);
 
     [LoggerMessage(8, LogLevel.Debug, "Connection {ConnectionId}: failed.")]
     public static partial void ConnectionFailed(this ILogger logger, string connectionId, Exception failure);

@@ -147,22 +147,14 @@ public enum KtlsFallbackReason
     /// </summary>
     MaxFragmentLength = 84,
 
-    // What a Kestrel endpoint is configured to do.
+    // How a Kestrel endpoint is made.
 
     /// <summary>
-    /// The options are chosen for each connection: TlsHandshakeCallbackOptions, a
-    /// <see cref="System.Net.Security.ServerOptionsSelectionCallback"/>, or the Sni section of the configuration. What they choose
-    /// may be the stock stream's alone, which cannot take over by then.
-    /// </summary>
-    HandshakeCallback = 100,
-
-    /// <summary>
-    /// ClientCertificateMode.DelayCertificate where TLS 1.2 is allowed, which would take a renegotiation. Allow TLS 1.3 alone.
+    /// The server may ask for the client's certificate later (ClientCertificateMode.DelayCertificate, or
+    /// AllowDelayedClientCertificateNegotation), and this client's TLS 1.2 would take a renegotiation for it: the stock TLS serves
+    /// this connection. Allow TLS 1.3 alone, or HTTP/2 alone, for kernel TLS on every connection.
     /// </summary>
     DelayedCertificate = 101,
-
-    /// <summary>A TlsClientHelloBytesCallback: it reads the ClientHello from the connection's pipe.</summary>
-    ClientHelloCallback = 102,
 
     /// <summary>
     /// A connection middleware in front of UseHttps uses the connection's bytes, or another transport than this package's

@@ -24,44 +24,6 @@ public class EndpointTests
 
     public static TheoryData<TlsMode> OnOpenSsl => [.. Modes.OnOpenSsl];
 
-    public static TheoryData<TlsMode, string, KtlsFallbackReason> StockEndpoints =>
-    [
-        .. from mode in Modes.OnOpenSsl
-           from pair in new[]
-           {
-               ("callback", KtlsFallbackReason.HandshakeCallback),
-               ("selection", KtlsFallbackReason.HandshakeCallback),
-               ("delayed", KtlsFallbackReason.DelayedCertificate),
-               ("hello", KtlsFallbackReason.ClientHelloCallback),
-           }
-           select new TheoryDataRow<TlsMode, string, KtlsFallbackReason>(mode, pair.Item1, pair.Item2),
-    ];
-
-    [Theory]
-    [MemberData(nameof(StockEndpoints))]
-    public async Task What_cannot_be_offloaded_stays_stock_and_says_why(TlsMode mode, string kind, KtlsFallbackReason reason)
-    {
-        bool helloSeen = false;
-        await using Server server = await Server.StartAsync(
-            mode,
-            options => options.Listen(IPAddress.Loopback, 0, endpoint => _ = kind switch
-            {
-                "callback" => endpoint.UseHttps(new TlsHandshakeCallbackOptions { OnConnection = _ => ValueTask.FromResult(Options()) }),
-                "selection" => endpoint.UseHttps((_, _, _, _) => ValueTask.FromResult(Options()), state: null!),
-                "delayed" => endpoint.UseHttps(
-                    Certificates.Ecdsa, https => https.ClientCertificateMode = ClientCertificateMode.DelayCertificate),
-                _ => endpoint.UseHttps(Certificates.Ecdsa, https => https.TlsClientHelloBytesCallback = (_, _) => helloSeen = true),
-            }),
-            configure: null);
-        using HttpClient client = Server.CreateClient("2.0");
-
-        Assert.Equal("stock", await client.GetStringAsync(new Uri(server.Https, "/offload")).InTime());
-        Assert.Equal(kind == "hello", helloSeen);
-        AssertOneWarning(server, reason);
-
-        static SslServerAuthenticationOptions Options() => Handshakes.ServerOptions(SslProtocols.None);
-    }
-
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
     public async Task A_middleware_that_looks_at_the_bytes_keeps_the_stock_TLS(TlsMode mode)
@@ -193,32 +155,6 @@ public class EndpointTests
     }
 
     [Theory]
-    [MemberData(nameof(OnOpenSsl))]
-    public async Task The_Sni_section_of_the_configuration_stays_stock(TlsMode mode)
-    {
-        using TemporaryDirectory directory = new();
-        (string certificate, string key) = Certificates.WritePem(Certificates.Ecdsa, directory.FullName);
-        await using Server server = await Server.StartAsync(
-            mode,
-            options => options.Configure(options.ApplicationServices.GetRequiredService<IConfiguration>().GetSection("Kestrel")),
-            builder => builder.Configuration.AddInMemoryCollection(new Dictionary<string, string?>
-            {
-                ["Kestrel:Endpoints:Secure:Url"] = "https://127.0.0.1:0",
-                ["Kestrel:Endpoints:Secure:Sni:localhost:Certificate:Path"] = certificate,
-                ["Kestrel:Endpoints:Secure:Sni:localhost:Certificate:KeyPath"] = key,
-            }));
-        using HttpClient client = Server.CreateClient("2.0", handler => handler.ConnectCallback = async (_, cancellationToken) =>
-        {
-            Socket socket = new(SocketType.Stream, ProtocolType.Tcp);
-            await socket.ConnectAsync(IPAddress.Loopback, server.Https.Port, cancellationToken);
-            return new NetworkStream(socket, ownsSocket: true);
-        });
-
-        Assert.Equal("stock", await client.GetStringAsync(new Uri($"https://localhost:{server.Https.Port}/offload")).InTime());
-        AssertOneWarning(server, KtlsFallbackReason.HandshakeCallback);
-    }
-
-    [Theory]
     [MemberData(nameof(All))]
     public async Task Urls_and_localhost_are_served(TlsMode mode)
     {
@@ -308,14 +244,14 @@ public class EndpointTests
     [Fact]
     public async Task What_is_required_and_not_to_be_had_stops_the_start()
     {
+        using TemporaryDirectory directory = new();
         KtlsNotAvailableException e = await Assert.ThrowsAsync<KtlsNotAvailableException>(() => Server.StartAsync(
             TlsMode.Stock,
-            options => options.Listen(IPAddress.Loopback, 0, endpoint => endpoint.UseHttps(
-                new TlsHandshakeCallbackOptions { OnConnection = _ => throw new NotSupportedException() })),
+            options => options.ListenUnixSocket(directory["socket"], endpoint => endpoint.UseHttps(Certificates.Ecdsa)),
             builder => builder.WebHost.UseKernelTls(options => options.Mode = KtlsMode.Required)));
 
         Assert.Equal(
-            KtlsPlatform.IsSupported ? KtlsFallbackReason.HandshakeCallback : KtlsPlatform.NotSupportedReason, e.Reason);
+            KtlsPlatform.IsSupported ? KtlsFallbackReason.NotTcp : KtlsPlatform.NotSupportedReason, e.Reason);
     }
 
     [Fact]

@@ -43,6 +43,7 @@ internal static class Endpoints
             return $"{count} {context.Request.Protocol}";
         });
         routes.MapGet("/features", Describe);
+        routes.MapGet("/host", (HttpContext context) => context.Features.GetRequiredFeature<ITlsHandshakeFeature>().HostName);
         routes.MapGet("/offload", (HttpContext context) => context.Features.Get<IKtlsFeature>()?.Offload.ToString() ?? "stock");
         routes.MapGet("/certificate", async (HttpContext context) =>
             (await context.Connection.GetClientCertificateAsync(context.RequestAborted))?.Subject ?? "none");

@@ -1,5 +1,5 @@
+using System.Buffers;
 using System.Net.Security;
-using System.Security.Authentication;
 using System.Security.Cryptography.X509Certificates;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
@@ -7,75 +7,88 @@ using Microsoft.AspNetCore.Server.Kestrel.Https;
 
 namespace KernelTls.AspNetCore.Tls;
 
-/// <summary>What an endpoint's stock TLS middleware was given, as options of a handshake.</summary>
-internal sealed class EndpointOptions
+/// <summary>What an endpoint's stock TLS middleware was given, as options of handshakes.</summary>
+/// <param name="httpsMiddleware">The stock middleware.</param>
+internal sealed class EndpointOptions(object httpsMiddleware)
 {
-    private readonly HttpsConnectionAdapterOptions _https;
-    private readonly SslStreamCertificateContext? _certificate;
-    private readonly HttpProtocols _protocols;
+    // One of the two: the options of all connections, or who chooses those of each.
+    private readonly HttpsConnectionAdapterOptions? _https = KestrelInternals.OptionsOf(httpsMiddleware);
+    private readonly Func<TlsHandshakeCallbackContext, ValueTask<SslServerAuthenticationOptions>>? _callback =
+        KestrelInternals.CallbackOf(httpsMiddleware);
 
-    private EndpointOptions(HttpsConnectionAdapterOptions https, SslStreamCertificateContext? certificate, HttpProtocols protocols)
-    {
-        _https = https;
-        _certificate = certificate;
-        _protocols = protocols;
-    }
+    private readonly object? _callbackState = KestrelInternals.CallbackStateOf(httpsMiddleware);
+    private readonly SslStreamCertificateContext? _certificate = KestrelInternals.CertificateContextOf(httpsMiddleware);
+    private readonly HttpProtocols _protocols = KestrelInternals.ProtocolsOf(httpsMiddleware);
 
-    /// <summary>The adapter has TimeSpan.MaxValue for infinite, which no timer takes.</summary>
-    public TimeSpan HandshakeTimeout =>
-        _https.HandshakeTimeout == TimeSpan.MaxValue ? Timeout.InfiniteTimeSpan : _https.HandshakeTimeout;
+    /// <summary>Kestrel's options have TimeSpan.MaxValue for infinite, which no timer takes.</summary>
+    public TimeSpan HandshakeTimeout { get; } = KestrelInternals.HandshakeTimeoutOf(httpsMiddleware) is var timeout
+        && timeout == TimeSpan.MaxValue ? Timeout.InfiniteTimeSpan : timeout;
 
-    /// <summary>A request may ask for the client's certificate later.</summary>
-    public bool AllowsDelayedCertificate => _https.ClientCertificateMode == ClientCertificateMode.DelayCertificate;
+    /// <summary>The options depend on the ClientHello.</summary>
+    public bool AreChosen => _callback is not null;
 
-    /// <summary>Judges the client's certificate; null where none is asked for.</summary>
+    /// <summary>The ClientHello is to be seen before the handshake: by the application, or by whoever is to choose who shakes hands.</summary>
+    public bool NeedClientHello => AreChosen || AllowDelayedCertificate || _https?.TlsClientHelloBytesCallback is not null;
+
+    /// <summary>A request may ask for the client's certificate later. Where options are chosen, the callback says so.</summary>
+    public bool AllowDelayedCertificate => _https?.ClientCertificateMode == ClientCertificateMode.DelayCertificate;
+
+    /// <summary>Judges the client's certificate; null where none is asked for, or the chosen options have their own.</summary>
     public RemoteCertificateValidationCallback? ClientValidation =>
-        _https.ClientCertificateMode == ClientCertificateMode.NoCertificate ? null : Validate;
+        _https is null or { ClientCertificateMode: ClientCertificateMode.NoCertificate } ? null : Validate;
 
-    /// <summary>A reason: the endpoint stays with the stock middleware.</summary>
-    public static KtlsFallbackReason TryCreate(object httpsMiddleware, out EndpointOptions? options)
+    /// <summary>Shows the application the record with the ClientHello, if it wants to see it.</summary>
+    public void Show(ConnectionContext connection, byte[] record) =>
+        _https?.TlsClientHelloBytesCallback?.Invoke(connection, new ReadOnlySequence<byte>(record));
+
+    /// <summary>The options of one connection.</summary>
+    /// <param name="connection">The connection.</param>
+    /// <param name="stream">The stream that is to shake hands.</param>
+    /// <param name="tlsFeature">Kestrel's feature, which is told what the callback decides.</param>
+    /// <param name="hello">Where they are chosen: what the client offers.</param>
+    /// <param name="cancellationToken">Ends with the handshake's timeout.</param>
+    public ValueTask<SslServerAuthenticationOptions> CreateAsync(
+        ConnectionContext connection, SslStream stream, object tlsFeature, SslClientHelloInfo hello, CancellationToken cancellationToken) =>
+        _https is not null
+            ? ValueTask.FromResult(Create(_https, connection))
+            : ChooseAsync(KestrelInternals.CallbackContext(connection, stream, hello, _callbackState, cancellationToken), tlsFeature);
+
+    private async ValueTask<SslServerAuthenticationOptions> ChooseAsync(TlsHandshakeCallbackContext context, object tlsFeature)
     {
-        options = null;
-        if (KestrelInternals.OptionsOf(httpsMiddleware) is not { } https)
+        KestrelInternals.SetHostName(tlsFeature, context.ClientHelloInfo.ServerName);
+        SslServerAuthenticationOptions options = await _callback!(context).ConfigureAwait(false);
+        KestrelInternals.AllowDelayedCertificate(tlsFeature, context.AllowDelayedClientCertificateNegotation);
+        if (options.ApplicationProtocols is null)
         {
-            return KtlsFallbackReason.HandshakeCallback;
+            SetApplicationProtocols(options);
         }
 
-        if (https.TlsClientHelloBytesCallback is not null)
-        {
-            return KtlsFallbackReason.ClientHelloCallback;
-        }
-
-        // HTTP/2 forbids it (RFC 9113, section 9.2.3), so that an endpoint without HTTP/1 never asks.
-        HttpProtocols protocols = KestrelInternals.ProtocolsOf(httpsMiddleware);
-        if (https.ClientCertificateMode == ClientCertificateMode.DelayCertificate
-            && https.SslProtocols != SslProtocols.Tls13
-            && protocols.HasFlag(HttpProtocols.Http1))
-        {
-            return KtlsFallbackReason.DelayedCertificate;
-        }
-
-        options = new EndpointOptions(https, KestrelInternals.CertificateContextOf(httpsMiddleware), protocols);
-        return KtlsFallbackReason.None;
+        return options;
     }
 
-    /// <summary>The options of one connection, after its OnAuthenticate.</summary>
-    public SslServerAuthenticationOptions Create(ConnectionContext connection)
+    private SslServerAuthenticationOptions Create(HttpsConnectionAdapterOptions https, ConnectionContext connection)
     {
         SslServerAuthenticationOptions options = new()
         {
             ServerCertificateContext = _certificate,
             ClientCertificateRequired =
-                _https.ClientCertificateMode is ClientCertificateMode.AllowCertificate or ClientCertificateMode.RequireCertificate,
-            EnabledSslProtocols = _https.SslProtocols,
-            CertificateRevocationCheckMode = _https.CheckCertificateRevocation ? X509RevocationMode.Online : X509RevocationMode.NoCheck,
-            ApplicationProtocols = [],
+                https.ClientCertificateMode is ClientCertificateMode.AllowCertificate or ClientCertificateMode.RequireCertificate,
+            EnabledSslProtocols = https.SslProtocols,
+            CertificateRevocationCheckMode = https.CheckCertificateRevocation ? X509RevocationMode.Online : X509RevocationMode.NoCheck,
         };
-        if (_https.ServerCertificateSelector is { } select)
+        if (https.ServerCertificateSelector is { } select)
         {
             options.ServerCertificateSelectionCallback = (_, name) => Checked(select(connection, name));
         }
 
+        SetApplicationProtocols(options);
+        https.OnAuthenticate?.Invoke(connection, options);
+        return options;
+    }
+
+    private void SetApplicationProtocols(SslServerAuthenticationOptions options)
+    {
+        options.ApplicationProtocols = [];
         if (_protocols.HasFlag(HttpProtocols.Http2))
         {
             options.ApplicationProtocols.Add(SslApplicationProtocol.Http2);
@@ -88,19 +101,16 @@ internal sealed class EndpointOptions
         {
             options.ApplicationProtocols.Add(SslApplicationProtocol.Http11);
         }
-
-        _https.OnAuthenticate?.Invoke(connection, options);
-        return options;
     }
 
     private bool Validate(object sender, X509Certificate? certificate, X509Chain? chain, SslPolicyErrors errors)
     {
         if (certificate is null)
         {
-            return _https.ClientCertificateMode != ClientCertificateMode.RequireCertificate;
+            return _https!.ClientCertificateMode != ClientCertificateMode.RequireCertificate;
         }
 
-        return _https.ClientCertificateValidation is { } validation
+        return _https!.ClientCertificateValidation is { } validation
             ? validation(AsCertificate2(certificate), chain, errors)
             : errors == SslPolicyErrors.None;
     }
@@ -117,6 +127,6 @@ internal sealed class EndpointOptions
                 + "server authentication.");
     }
 
-    internal static X509Certificate2 AsCertificate2(X509Certificate certificate) =>
+    private static X509Certificate2 AsCertificate2(X509Certificate certificate) =>
         certificate as X509Certificate2 ?? X509CertificateLoader.LoadCertificate(certificate.GetRawCertData());
 }

@@ -14,9 +14,12 @@ namespace KernelTls.AspNetCore.Tls;
 /// Shakes hands on the socket of a connection that has not started, sets the features that make the stock middleware behind
 /// it pass the connection on, and puts the TLS stream in the transport's place. What it cannot take, the stock one serves.
 /// </summary>
-internal sealed class TlsMiddleware(
-    ConnectionDelegate next, EndpointOptions options, KernelTlsServer server, string endpoint, object? metrics, ILogger logger)
+/// <param name="next">The stock middleware.</param>
+/// <param name="endpoint">The endpoint.</param>
+/// <param name="options">What the stock middleware was given.</param>
+internal sealed class TlsMiddleware(ConnectionDelegate next, ServedEndpoint endpoint, EndpointOptions options)
 {
+    private readonly ILogger _logger = endpoint.Logger;
     private bool _refused;
 
     public async Task OnConnectionAsync(ConnectionContext context)
@@ -42,7 +45,7 @@ internal sealed class TlsMiddleware(
         catch (Exception e) when (e is IOException or ObjectDisposedException)
         {
             // Aborted meanwhile.
-            logger.HandshakeFailed(connection.ConnectionId, e);
+            endpoint.Report(connection).Failed(e);
             return;
         }
 
@@ -57,58 +60,56 @@ internal sealed class TlsMiddleware(
             options.ClientValidation,
             userCertificateSelectionCallback: null,
             EncryptionPolicy.RequireEncryption,
-            server.Options);
+            endpoint.Options);
         await using (stream.ConfigureAwait(false))
         {
-            TlsFeatures features = new(stream, connection, options.AllowsDelayedCertificate);
-            connection.Features.Set<ITlsConnectionFeature>(features);
-            connection.Features.Set<ITlsHandshakeFeature>(features);
-            connection.Features.Set<ITlsApplicationProtocolFeature>(features);
-            connection.Features.Set<ISslStreamFeature>(features);
+            object feature = KestrelInternals.TlsFeature(stream, connection);
+            KestrelInternals.AllowDelayedCertificate(feature, options.AllowDelayedCertificate);
+            connection.Features.Set((ITlsConnectionFeature)feature);
+            connection.Features.Set((ITlsHandshakeFeature)feature);
+            connection.Features.Set((ITlsApplicationProtocolFeature)feature);
+            connection.Features.Set((ISslStreamFeature)feature);
             connection.Features.Set<SslStream>(stream);
-            if (await TryShakeHandsAsync(stream, connection).ConfigureAwait(false))
+            if (await TryShakeHandsAsync(stream, connection, feature).ConfigureAwait(false))
             {
-                connection.Features.Set<IKtlsFeature>(features);
-                await ServeAsync(stream, connection).ConfigureAwait(false);
+                connection.Features.Set<IKtlsFeature>(new KtlsFeature(stream));
+                await ServeAsync(stream, connection, feature).ConfigureAwait(false);
             }
         }
     }
 
     /// <summary>The application has a say in it: what its callbacks throw, other than what a handshake throws, is not caught.</summary>
-    private async Task<bool> TryShakeHandsAsync(KtlsStream stream, DeferredConnection connection)
+    private async Task<bool> TryShakeHandsAsync(KtlsStream stream, DeferredConnection connection, object feature)
     {
         using CancellationTokenSource timeout = new(options.HandshakeTimeout);
-        HandshakeMeter meter = new(metrics, connection);
+        HandshakeReport report = endpoint.Report(connection);
+        ServerHandshake handshake = new(options, connection, stream, feature, report);
         try
         {
-            await stream.AuthenticateAsServerAsync(options.Create(connection), timeout.Token).ConfigureAwait(false);
-        }
-        catch (OperationCanceledException e) when (timeout.IsCancellationRequested)
-        {
-            logger.HandshakeTimedOut(connection.ConnectionId);
-            meter.Failed(connection, e);
-            return false;
+            await handshake.RunAsync(timeout.Token).ConfigureAwait(false);
         }
         catch (Exception e) when (
             e is AuthenticationException or IOException or OperationCanceledException || connection.AbortReason is not null)
         {
-            logger.HandshakeFailed(connection.ConnectionId, e);
-            meter.Failed(connection, e);
+            report.Failed(e);
             return false;
         }
 
-        if (logger.IsEnabled(LogLevel.Debug))
+        KestrelInternals.SetHostName(feature, stream.TargetHostName);
+        report.Completed(feature, stream.SslProtocol);
+        if (_logger.IsEnabled(LogLevel.Debug))
         {
-            logger.Established(connection.ConnectionId, stream.SslProtocol, stream.Offload);
+            _logger.Established(connection.ConnectionId, stream.Offload);
         }
 
-        meter.Completed(connection, stream.SslProtocol);
         return true;
     }
 
-    private async Task ServeAsync(KtlsStream stream, DeferredConnection connection)
+    private async Task ServeAsync(KtlsStream stream, DeferredConnection connection, object feature)
     {
-        TlsTransport transport = new(stream, connection, logger, watchesPeer: !options.AllowsDelayedCertificate);
+        // A read that waits would be in the way of a request that asks for the client's certificate.
+        TlsTransport transport = new(
+            stream, connection, _logger, watchesPeer: !KestrelInternals.AllowsDelayedCertificate(feature));
         await using (transport.ConfigureAwait(false))
         {
             connection.Transport = transport;
@@ -119,9 +120,9 @@ internal sealed class TlsMiddleware(
     /// <summary>A middleware in front has looked at the bytes, or another transport accepted the connection.</summary>
     private Task PassOnAsync(ConnectionContext context)
     {
-        if (server.Options.Mode == KtlsMode.Required || !Interlocked.Exchange(ref _refused, true))
+        if (endpoint.Options.Mode == KtlsMode.Required || !Interlocked.Exchange(ref _refused, true))
         {
-            server.Refuse(endpoint, KtlsFallbackReason.TransportInUse);
+            endpoint.Refuse(KtlsFallbackReason.TransportInUse);
         }
 
         return next(context);

@@ -17,7 +17,7 @@ internal sealed class DeferredListenerFactory(
     ILoggerFactory loggers,
     IMemoryPoolFactory<byte>? memory = null) : IConnectionListenerFactory, IConnectionListenerFactorySelector
 {
-    public bool CanBind(EndPoint endpoint) => endpoint is IPEndPoint && server.IsActive;
+    public bool CanBind(EndPoint endpoint) => endpoint is IPEndPoint && server.Listens;
 
     public ValueTask<IConnectionListener> BindAsync(EndPoint endpoint, CancellationToken cancellationToken = default)
     {
