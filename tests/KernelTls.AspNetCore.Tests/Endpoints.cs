@@ -7,6 +7,7 @@ using Microsoft.AspNetCore.Http.Features;
 using Microsoft.AspNetCore.Routing;
 using Microsoft.AspNetCore.Server.Kestrel.Core.Features;
 using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore.Tests;
 
@@ -47,6 +48,23 @@ internal static class Endpoints
         routes.MapGet("/offload", (HttpContext context) => context.Features.Get<IKtlsFeature>()?.Offload.ToString() ?? "stock");
         routes.MapGet("/certificate", async (HttpContext context) =>
             (await context.Connection.GetClientCertificateAsync(context.RequestAborted))?.Subject ?? "none");
+        routes.MapPost("/ask/{when}", async (HttpContext context, string when, ILoggerFactory loggers) =>
+        {
+            if (when == "after")
+            {
+                await context.Request.Body.CopyToAsync(Stream.Null);
+            }
+
+            try
+            {
+                return (await context.Connection.GetClientCertificateAsync())?.Subject ?? "none";
+            }
+            catch (Exception e)
+            {
+                loggers.CreateLogger("ask").Log(LogLevel.Debug, default, e, e, static (failure, _) => failure.GetType().Name);
+                return e.GetType().Name;
+            }
+        });
         routes.MapGet("/abort", (HttpContext context) => context.Abort());
         routes.MapGet("/wait", async (HttpContext context) =>
         {

@@ -29,13 +29,17 @@ internal sealed class Server : IAsyncDisposable
         {
             if (Uri.TryCreate(address, UriKind.Absolute, out Uri? uri) && uri.Port > 0)
             {
-                Https = uri.Scheme == "https" ? uri : Https;
+                LastHttps = uri.Scheme == "https" ? uri : LastHttps;
+                Https ??= LastHttps;
                 Http = uri.Scheme == "http" ? uri : Http;
             }
         }
     }
 
     public Uri Https { get; } = null!;
+
+    /// <summary>Where there is more than one.</summary>
+    public Uri LastHttps { get; } = null!;
 
     public Uri Http { get; } = null!;
 

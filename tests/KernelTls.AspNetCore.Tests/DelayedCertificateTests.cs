@@ -1,0 +1,177 @@
+using System.Net;
+using System.Net.Security;
+using System.Security.Authentication;
+using KernelTls.Tests;
+using Microsoft.AspNetCore.Hosting;
+using Microsoft.AspNetCore.Server.Kestrel.Core;
+using Microsoft.AspNetCore.Server.Kestrel.Https;
+using Microsoft.Extensions.Logging;
+
+namespace KernelTls.AspNetCore.Tests;
+
+/// <summary>Requests that ask for the client's certificate, side by side with the stock server.</summary>
+public class DelayedCertificateTests
+{
+    private static readonly string[] s_paths = ["/ask/after", "/ask/before"];
+
+    public static TheoryData<TlsMode, SslProtocols, bool> AllChosenOrNot => Modes.AllWith(false, true);
+
+    public static TheoryData<TlsMode, SslProtocols> All => Modes.All;
+
+    public static TheoryData<TlsMode> EveryMode => [.. Modes.Every];
+
+    [Theory]
+    [MemberData(nameof(AllChosenOrNot))]
+    public async Task A_request_can_ask_whatever_the_version(TlsMode mode, SslProtocols version, bool isChosen)
+    {
+        foreach (bool shown in new[] { true, false })
+        {
+            if (!shown && version == SslProtocols.Tls13)
+            {
+                // The client does not offer to be asked: the next test's.
+                continue;
+            }
+
+            await using Server server = await StartAsync(mode, isChosen);
+            using HttpClient client = CreateClient(version, shown);
+
+            Assert.Contains("\nnone\n", await client.GetStringAsync(new Uri(server.Https, "/features")).InTime(), StringComparison.Ordinal);
+            string expected = shown ? Certificates.Client.Subject : "none";
+            Assert.Equal(expected, await client.GetStringAsync(new Uri(server.Https, "/certificate")).InTime());
+            Assert.Contains($"\n{expected}\n", await client.GetStringAsync(new Uri(server.Https, "/features")).InTime(), StringComparison.Ordinal);
+            Pattern.AssertAt(0, await client.GetByteArrayAsync(new Uri(server.Https, "/bytes/1000000")).InTime());
+            Assert.Equal(Expected(mode, version), await client.GetStringAsync(new Uri(server.Https, "/offload")).InTime());
+        }
+    }
+
+    /// <summary>A client without a certificate does not say in its hello that it may be asked (RFC 8446, section 4.2.6).</summary>
+    [Theory]
+    [MemberData(nameof(EveryMode))]
+    public async Task A_TLS_1_3_client_that_did_not_offer_to_be_asked_gets_its_answer_and_no_other(TlsMode mode)
+    {
+        await using Server server = await StartAsync(mode, isChosen: false);
+        using HttpClient client = CreateClient(SslProtocols.Tls13, shown: false);
+        using ByteArrayContent nothing = new([]);
+
+        using HttpResponseMessage response = await client.PostAsync(new Uri(server.Https, "/ask/after"), nothing).InTime();
+
+        Assert.True(response.Headers.ConnectionClose);
+        string failure = await response.Content.ReadAsStringAsync().InTime();
+        Assert.Equal(Modes.OnOpenSsl.Contains(mode) ? nameof(InvalidOperationException) : "SslException", failure);
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task HTTP_2_does_not_ask(TlsMode mode, SslProtocols version)
+    {
+        await using Server server = await StartAsync(mode, isChosen: false, HttpProtocols.Http2);
+        using HttpClient client = CreateClient(version, shown: true, "2.0");
+
+        Assert.Equal("none", await client.GetStringAsync(new Uri(server.Https, "/certificate")).InTime());
+
+        // So TLS 1.2 is no hindrance.
+        Assert.Equal(Offloads.Expected(mode, version), await client.GetStringAsync(new Uri(server.Https, "/offload")).InTime());
+    }
+
+    /// <summary>The body is in the way of the answer: the application has to read it first.</summary>
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_body_that_nobody_has_read_is_in_the_way(TlsMode mode, SslProtocols version)
+    {
+        string[] outcome = await SideBySide.RunAsync(mode, async each =>
+        {
+            await using Server server = await StartAsync(each, isChosen: false);
+            using HttpClient client = CreateClient(version, shown: true);
+            client.DefaultRequestHeaders.ConnectionClose = true;
+            List<string> answers = [];
+            foreach (string path in s_paths)
+            {
+                using ByteArrayContent content = new(Pattern.Take(500_000));
+                try
+                {
+                    using HttpResponseMessage response = await client.PostAsync(new Uri(server.Https, path), content).InTime();
+                    answers.Add(await response.Content.ReadAsStringAsync().InTime());
+                }
+                catch (HttpRequestException)
+                {
+                    // Whether the answer still gets through is a matter of luck: the client is in the midst of its body.
+                }
+            }
+
+            Server.Log.Entry asked = await server.Events.WaitForAsync(e => e.Category == "ask", "the outcome of asking too early");
+            return new[] { answers[0], asked.Message };
+        });
+        Assert.Equal([Certificates.Client.Subject, nameof(InvalidOperationException)], outcome);
+    }
+
+    [Theory]
+    [MemberData(nameof(EveryMode))]
+    public async Task TLS_1_2_in_front_of_a_server_that_requires_kernel_TLS_is_refused(TlsMode mode)
+    {
+        Task<Server> starting = StartAsync(TlsMode.Stock, isChosen: false, builder: b => b.WebHost.UseKernelTls(options =>
+        {
+            options.Mode = KtlsMode.Required;
+            options.DirectOpenSsl = false;
+        }));
+        if (!KtlsPlatform.IsSupported)
+        {
+            KtlsNotAvailableException e = await Assert.ThrowsAsync<KtlsNotAvailableException>(() => starting.InTime());
+            Assert.Equal(KtlsPlatform.NotSupportedReason, e.Reason);
+            return;
+        }
+
+        await using Server server = await starting.InTime();
+        using HttpClient good = CreateClient(SslProtocols.Tls13, shown: true);
+        using HttpClient old = CreateClient(SslProtocols.Tls12, shown: true);
+        Assert.Equal(Certificates.Client.Subject, await good.GetStringAsync(new Uri(server.Https, "/certificate")).InTime());
+        await Assert.ThrowsAsync<HttpRequestException>(() => old.GetStringAsync(new Uri(server.Https, "/certificate")).InTime());
+        Server.Log.Entry entry = await server.Events.WaitForAsync(
+            e => e.Exception is KtlsNotAvailableException, $"the refusal, {mode}");
+        Assert.Equal(KtlsFallbackReason.DelayedCertificate, ((KtlsNotAvailableException)entry.Exception!).Reason);
+    }
+
+    private static string Expected(TlsMode mode, SslProtocols version) =>
+        version == SslProtocols.Tls12 && Modes.OnOpenSsl.Contains(mode)
+            ? "send=managed (DelayedCertificate) receive=managed (DelayedCertificate)"
+            : Offloads.Expected(mode, version);
+
+    private static HttpClient CreateClient(SslProtocols version, bool shown, string http = "1.1") => Server.CreateClient(http, handler =>
+    {
+        handler.SslOptions.EnabledSslProtocols = version;
+        handler.SslOptions.AllowTlsResume = false;
+        handler.SslOptions.ClientCertificateContext = shown ? Certificates.ClientContext : null;
+    });
+
+    private static Task<Server> StartAsync(
+        TlsMode mode,
+        bool isChosen,
+        HttpProtocols protocols = HttpProtocols.Http1AndHttp2,
+        Action<Microsoft.AspNetCore.Builder.WebApplicationBuilder>? builder = null) => Server.StartAsync(
+        mode,
+        options => options.Listen(IPAddress.Loopback, 0, endpoint =>
+        {
+            endpoint.Protocols = protocols;
+            if (isChosen)
+            {
+                endpoint.UseHttps(new TlsHandshakeCallbackOptions { HandshakeTimeout = Limits.Wait, OnConnection = Choose });
+            }
+            else
+            {
+                endpoint.UseHttps(Certificates.Ecdsa, https =>
+                {
+                    https.HandshakeTimeout = Limits.Wait;
+                    https.ClientCertificateMode = ClientCertificateMode.DelayCertificate;
+                    https.OnAuthenticate = (_, given) => given.CertificateChainPolicy = Certificates.Trust();
+                });
+            }
+        }),
+        builder);
+
+    private static ValueTask<SslServerAuthenticationOptions> Choose(TlsHandshakeCallbackContext context)
+    {
+        context.AllowDelayedClientCertificateNegotation = true;
+        SslServerAuthenticationOptions options = Handshakes.ServerOptions(SslProtocols.None);
+        options.RemoteCertificateValidationCallback = (_, certificate, _, errors) => certificate is null || errors == SslPolicyErrors.None;
+        return ValueTask.FromResult(options);
+    }
+}

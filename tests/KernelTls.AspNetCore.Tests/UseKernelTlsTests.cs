@@ -1,0 +1,227 @@
+using System.Net;
+using System.Security.Authentication;
+using KernelTls.Tests;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Connections;
+using Microsoft.AspNetCore.Hosting;
+using Microsoft.AspNetCore.Server.Kestrel.Core;
+using Microsoft.Extensions.Configuration;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Logging;
+
+namespace KernelTls.AspNetCore.Tests;
+
+/// <summary>Endpoints with options of their own.</summary>
+public class UseKernelTlsTests
+{
+    public static TheoryData<TlsMode> OnOpenSsl => [.. Modes.OnOpenSsl];
+
+    /// <summary>Before UseHttps, after it, and with a middleware that does not matter around it.</summary>
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task One_endpoint_alone_wherever_it_says_so(TlsMode mode)
+    {
+        foreach (string place in new[] { "before", "after", "behind others" })
+        {
+            await using Server server = await StartAsync(TlsMode.Managed, endpoint =>
+            {
+                if (place == "before")
+                {
+                    endpoint.UseKernelTls(options => Set(options, mode));
+                }
+
+                if (place == "behind others")
+                {
+                    endpoint.Use(next => context => next(context));
+                }
+
+                endpoint.UseHttps(Certificates.Ecdsa);
+                if (place != "before")
+                {
+                    endpoint.Use(next => context => next(context));
+                    endpoint.UseKernelTls(options => Set(options, mode));
+                }
+            });
+            await AssertAsync(server, mode, TlsMode.Stock);
+        }
+    }
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task All_but_one_endpoint(TlsMode mode)
+    {
+        await using Server server = await StartAsync(mode, endpoint => endpoint.UseHttps(Certificates.Ecdsa).UseKernelTls(options =>
+        {
+            options.Mode = KtlsMode.Disabled;
+            options.DirectOpenSsl = false;
+        }));
+
+        await AssertAsync(server, TlsMode.Stock, mode);
+        Server.Log.Entry entry = Assert.Single(
+            server.Events.Entries, e => e.Message.Contains(nameof(KtlsFallbackReason.DisabledByMode), StringComparison.Ordinal));
+        Assert.Equal(LogLevel.Debug, entry.Level);
+        Assert.Equal($"https://127.0.0.1:0 is served by the stock TLS, as it was told to ({KtlsFallbackReason.DisabledByMode}).", entry.Message);
+    }
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task It_begins_with_the_server_s_options_and_a_second_call_changes_the_first(TlsMode mode)
+    {
+        List<string> seen = [];
+        await using Server server = await StartAsync(
+            mode,
+            endpoint => endpoint
+                .UseKernelTls(options =>
+                {
+                    seen.Add($"{options.Mode} {options.RecordLimit} {options.Directions}");
+                    options.Directions = KtlsDirections.Send;
+                })
+                .UseKernelTls(options => seen.Add($"{options.Mode} {options.RecordLimit} {options.Directions}"))
+                .UseHttps(Certificates.Ecdsa),
+            options => options.RecordLimit = 1_000_000);
+
+        Assert.Equal(["Preferred 1000000 Both", "Preferred 1000000 Send"], seen);
+        using HttpClient client = Server.CreateClient("2.0");
+        string expected = mode == TlsMode.Kernel
+            ? "send=kernel receive=openssl (DirectionNotAsked)"
+            : Offloads.Expected(mode, SslProtocols.Tls13);
+        Assert.Equal(expected, await client.GetStringAsync(new Uri(server.Https, "/offload")).InTime());
+        Assert.Equal(
+            Offloads.Expected(mode, SslProtocols.Tls13), await client.GetStringAsync(new Uri(server.LastHttps, "/offload")).InTime());
+    }
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task Endpoints_of_the_configuration_by_name(TlsMode mode)
+    {
+        using TemporaryDirectory directory = new();
+        (string certificate, string key) = Certificates.WritePem(Certificates.Ecdsa, directory.FullName);
+        await using Server server = await Server.StartAsync(
+            TlsMode.Managed,
+            options => options
+                .Configure(options.ApplicationServices.GetRequiredService<IConfiguration>().GetSection("Kestrel"))
+                .Endpoint("A", endpoint => endpoint.ListenOptions.UseKernelTls(o => Set(o, mode))),
+            builder => builder.Configuration.AddInMemoryCollection(new Dictionary<string, string?>
+            {
+                ["Kestrel:Endpoints:A:Url"] = "https://127.0.0.1:0",
+                ["Kestrel:Endpoints:B:Url"] = "https://127.0.0.1:0",
+                ["Kestrel:Certificates:Default:Path"] = certificate,
+                ["Kestrel:Certificates:Default:KeyPath"] = key,
+            }));
+
+        await AssertAsync(server, mode, TlsMode.Stock);
+    }
+
+    [Fact]
+    public async Task Required_is_the_endpoint_s_alone()
+    {
+        using TemporaryDirectory directory = new();
+        KtlsNotAvailableException e = await Assert.ThrowsAsync<KtlsNotAvailableException>(() => Server.StartAsync(
+            TlsMode.Managed,
+            options => options.ListenUnixSocket(directory["socket"], endpoint =>
+                endpoint.UseHttps(Certificates.Ecdsa).UseKernelTls(o => Required(o))),
+            configure: null));
+        Assert.Equal(KtlsPlatform.IsSupported ? KtlsFallbackReason.NotTcp : KtlsPlatform.NotSupportedReason, e.Reason);
+
+        Task<Server> starting = StartAsync(TlsMode.Managed, endpoint => endpoint.UseHttps(Certificates.Ecdsa).UseKernelTls(o => Required(o)));
+        if (!KtlsPlatform.IsSupported)
+        {
+            e = await Assert.ThrowsAsync<KtlsNotAvailableException>(() => starting.InTime());
+            Assert.Equal(KtlsPlatform.NotSupportedReason, e.Reason);
+            return;
+        }
+
+        await using Server server = await starting.InTime();
+        await AssertAsync(server, TlsMode.Kernel, TlsMode.Stock);
+
+        static void Required(KtlsOptions options)
+        {
+            options.Mode = KtlsMode.Required;
+
+            // What OpenSSL before 3.2 cannot receive is not asked for.
+            options.Directions = KtlsPlatform.OpenSslVersion >= new Version(3, 2) ? KtlsDirections.Both : KtlsDirections.Send;
+        }
+    }
+
+    [Fact]
+    public async Task An_endpoint_without_UseHttps_is_a_mistake()
+    {
+        InvalidOperationException e = await Assert.ThrowsAsync<InvalidOperationException>(() => Server.StartAsync(
+            TlsMode.Managed,
+            options => options.Listen(IPAddress.Loopback, 0, endpoint => endpoint.UseKernelTls()),
+            configure: null));
+
+        Assert.Contains("http://127.0.0.1:0, which has no UseHttps", e.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task The_builder_s_call_is_needed()
+    {
+        InvalidOperationException e = await Assert.ThrowsAsync<InvalidOperationException>(() => Server.StartAsync(
+            TlsMode.Stock,
+            options => options.Listen(IPAddress.Loopback, 0, endpoint => endpoint.UseHttps(Certificates.Ecdsa).UseKernelTls()),
+            configure: null));
+
+        Assert.Contains("call builder.WebHost.UseKernelTls()", e.Message, StringComparison.Ordinal);
+    }
+
+    /// <summary>UseHttps is added behind a middleware that came after UseKernelTls, where no step of ours can be in front of it.</summary>
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task A_middleware_in_between_is_said_at_the_start(TlsMode mode)
+    {
+        using TemporaryDirectory directory = new();
+        (string certificate, string key) = Certificates.WritePem(Certificates.Ecdsa, directory.FullName);
+        await using Server server = await Server.StartAsync(
+            mode,
+            options => options
+                .Configure(options.ApplicationServices.GetRequiredService<IConfiguration>().GetSection("Kestrel"))
+                .Endpoint("A", endpoint => endpoint.ListenOptions.UseKernelTls().Use(next => context => next(context))),
+            builder => builder.Configuration.AddInMemoryCollection(new Dictionary<string, string?>
+            {
+                ["Kestrel:Endpoints:A:Url"] = "https://127.0.0.1:0",
+                ["Kestrel:Certificates:Default:Path"] = certificate,
+                ["Kestrel:Certificates:Default:KeyPath"] = key,
+            }));
+
+        Server.Log.Entry entry = Assert.Single(server.Events.Entries, e => e.Level > LogLevel.Information);
+        Assert.EndsWith($" is served by the stock TLS: {KtlsFallbackReason.EndpointNotFound}.", entry.Message, StringComparison.Ordinal);
+        using HttpClient client = Server.CreateClient("2.0");
+        Assert.Equal("stock", await client.GetStringAsync(new Uri(server.Https, "/offload")).InTime());
+    }
+
+    /// <summary>The first endpoint and one that says nothing.</summary>
+    private static async Task AssertAsync(Server server, TlsMode first, TlsMode other)
+    {
+        Assert.NotEqual(server.Https, server.LastHttps);
+        using HttpClient client = Server.CreateClient("2.0");
+        await Offloads.AssertInAsync(first, client, server.Https);
+        await Offloads.AssertInAsync(other, client, server.LastHttps);
+    }
+
+    private static void Set(KtlsOptions options, TlsMode mode)
+    {
+        options.Mode = Modes.OptionsOf(mode).Mode;
+        options.DirectOpenSsl = Modes.OptionsOf(mode).DirectOpenSsl;
+    }
+
+    private static Task<Server> StartAsync(TlsMode mode, Action<ListenOptions> first, Action<KtlsOptions>? tune = null) => Server.StartAsync(
+        mode,
+        options =>
+        {
+            options.Listen(IPAddress.Loopback, 0, first);
+            options.Listen(IPAddress.Loopback, 0, endpoint => endpoint.UseHttps(Certificates.Ecdsa));
+            options.Listen(IPAddress.Loopback, 0);
+        },
+        builder =>
+        {
+            if (tune is not null)
+            {
+                builder.WebHost.UseKernelTls(options =>
+                {
+                    Set(options, mode);
+                    tune(options);
+                });
+            }
+        });
+}
