@@ -248,6 +248,14 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
             return new ConnectionAbortedException(reason.Message, e);
         }
 
-        return e is KtlsRekeyException or not IOException ? e : new ConnectionResetException(e.Message, e);
+        return e switch
+        {
+            KtlsRekeyException => e,
+            IOException => new ConnectionResetException(e.Message, e),
+
+            // The client was asked for its certificate in the midst of its data: nothing can be read any more.
+            InvalidOperationException and not ObjectDisposedException => new ConnectionAbortedException(e.Message, e),
+            _ => e,
+        };
     }
 }
