@@ -428,12 +428,11 @@ typedef enum
 KTLS_EXPORT int32_t KtlsNative_PollerCreate(int32_t* poller);
 KTLS_EXPORT void KtlsNative_PollerClose(int32_t poller);
 
-/* Arms one wait, a KtlsWait: the next KtlsNative_PollerWait after socket became ready (or failed) reports token, once. The
- * poller watches a duplicate of socket, returned in *watch, so that the caller may close socket at any time; the
+/* Arms one wait, a KtlsWait: the next KtlsNative_PollerWait after socket became ready (or failed) reports token, once.
+ * The poller watches a duplicate of socket, returned in *watch, so that the caller may close socket at any time; the
  * caller gives *watch to KtlsNative_PollerDisarm exactly once, after the report or to give up. Until then the duplicate
  * keeps the connection open: closing socket sends the peer no FIN (shutdown does). */
-KTLS_EXPORT int32_t KtlsNative_PollerArm(
-    int32_t poller, int32_t socket, int32_t wait, int64_t token, int32_t* watch);
+KTLS_EXPORT int32_t KtlsNative_PollerArm(int32_t poller, int32_t socket, int32_t wait, int64_t token, int32_t* watch);
 KTLS_EXPORT int32_t KtlsNative_PollerDisarm(int32_t poller, int32_t watch);
 
 /* Blocks until something is reported. *count: 1 to capacity (1 to 256) tokens. KtlsNative_PollerClose does not wake

@@ -168,11 +168,14 @@ public class HandshakeCallbackTests
             foreach (Exception failure in failures)
             {
                 await using Server server = await StartAsync(
-                    each, new TlsHandshakeCallbackOptions { OnConnection = async _ =>
+                    each, new TlsHandshakeCallbackOptions
+                    {
+                        OnConnection = async _ =>
                     {
                         await Task.Yield();
                         throw failure;
-                    } });
+                    }
+                    });
                 Exception? e = await Record.ExceptionAsync(() => server.ConnectAsync());
                 Assert.True(e is AuthenticationException or IOException, $"{e}");
                 Assert.False(e.InnerException is SocketException, $"{e}");
