@@ -108,6 +108,26 @@ public class ClientHelloTests
         Assert.False(isShown);
     }
 
+    /// <summary>The stock server takes no handshake without a limit.</summary>
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task Shutting_down_in_its_midst_does_not_wait_for_the_rest(TlsMode mode)
+    {
+        await using Server server = await Server.StartAsync(mode, https =>
+        {
+            https.HandshakeTimeout = Timeout.InfiniteTimeSpan;
+            https.TlsClientHelloBytesCallback = (_, _) => { };
+        });
+        using Socket socket = await server.ConnectSocketAsync();
+        await socket.SendAsync(new byte[] { 22, 3, 1, 2, 0, 1, 0, 1, 252 }).InTime();
+        await server.Events.WaitForAsync(e => e.Id.Name == "ConnectionStart", "the connection to start");
+        await Task.Delay(Limits.Absence);
+
+        await server.StopAsync(new CancellationToken(true)).InTime("the server to stop");
+
+        await server.Events.WaitForAsync(e => e.Id.Name == "AuthenticationFailed", "a word on the handshake");
+    }
+
     private static TlsHandshakeCallbackOptions ChooseByName() => new()
     {
         HandshakeTimeout = Limits.Wait,

@@ -147,7 +147,7 @@ internal sealed class Server : IAsyncDisposable
         };
     }
 
-    public Task StopAsync() => _application.StopAsync();
+    public Task StopAsync(CancellationToken now = default) => _application.StopAsync(now);
 
     public async ValueTask DisposeAsync()
     {

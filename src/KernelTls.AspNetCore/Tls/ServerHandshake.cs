@@ -22,9 +22,7 @@ internal sealed class ServerHandshake(
     /// <exception cref="IOException">The connection failed.</exception>
     public async Task RunAsync(CancellationToken cancellationToken)
     {
-        byte[] record = endpoint.NeedClientHello
-            ? await ClientHelloPeek.ReadAsync(connection.Socket, cancellationToken).ConfigureAwait(false)
-            : [];
+        byte[] record = endpoint.NeedClientHello ? await PeekAsync(cancellationToken).ConfigureAwait(false) : [];
         bool isKnown = ClientHelloParser.TryParse(record, out SslClientHelloInfo hello);
         if (endpoint.AreChosen && !isKnown)
         {
@@ -61,6 +59,20 @@ internal sealed class ServerHandshake(
         }
 
         await stream.AuthenticateAsServerAsync(options, cancellationToken).ConfigureAwait(false);
+    }
+
+    /// <summary>An abort disposes the socket, which the wait for the rest of a hello does not notice.</summary>
+    private async Task<byte[]> PeekAsync(CancellationToken cancellationToken)
+    {
+        using CancellationTokenSource either = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, connection.ConnectionClosed);
+        try
+        {
+            return await ClientHelloPeek.ReadAsync(connection.Socket, either.Token).ConfigureAwait(false);
+        }
+        catch (OperationCanceledException e) when (connection.AbortReason is { } reason)
+        {
+            throw new IOException(reason.Message, e);
+        }
     }
 
     private async ValueTask<SslServerAuthenticationOptions> CreateOptionsAsync(SslClientHelloInfo hello, CancellationToken cancellationToken)
