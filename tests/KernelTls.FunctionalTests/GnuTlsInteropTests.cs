@@ -125,12 +125,17 @@ public class GnuTlsInteropTests : InteropTest
     }
 
     /// <summary>Messages go to a file, so that the output is what the peer sent and nothing else.</summary>
-    internal static ExternalProgram Connect(
+    private static ExternalProgram Connect(
+        ForeignPeer listener, TemporaryDirectory directory, SslProtocols version, params string[] more) =>
+        ConnectWithoutLog(listener, directory, version, ["--logfile", directory["log"], .. more]);
+
+    /// <summary>What it says about itself is among what it receives.</summary>
+    internal static ExternalProgram ConnectWithoutLog(
         ForeignPeer listener, TemporaryDirectory directory, SslProtocols version, params string[] more) =>
         ExternalProgram.Start(
             "gnutls-cli",
             directory.FullName,
-            ["--logfile", directory["log"], "--x509cafile", Certificates.WriteAuthority(directory.FullName),
+            ["--x509cafile", Certificates.WriteAuthority(directory.FullName),
             "--sni-hostname", "localhost", "--verify-hostname", "localhost", "--port", listener.PortText,
             "--priority", Priority(version), .. more, "127.0.0.1"]);
 

@@ -14,6 +14,7 @@ public class RekeyInteropTests
 {
     private const int Updates = 6;
     private const int LinesPerWrite = 200;
+    private const int LinesBetweenPauses = 5 * LinesPerWrite;
     private const int LinesBetweenUpdates = 1_000;
 
     /// <summary>Who changes keys: the program its own; the program, which asks for ours; this side, which asks for the program's.</summary>
@@ -47,7 +48,7 @@ public class RekeyInteropTests
         using ForeignPeer listener = new();
         using ExternalProgram client = KeyUpdateTests.StartClient(listener);
         await using KtlsStream server = await listener.AcceptAsync(mode, SslProtocols.Tls13);
-        await RunAsync(client, server, mode, update, _ => KeyUpdateTests.UpdateAsync(client, request: update == Update.Both));
+        await RunAsync(client, server, mode, update, (_, _) => KeyUpdateTests.UpdateAsync(client, request: update == Update.Both));
     }
 
     [Theory]
@@ -58,7 +59,7 @@ public class RekeyInteropTests
         (ExternalProgram program, int port) = await OpenSslProgram.ServeForCommandsAsync(Certificates.Ecdsa, directory, SslProtocols.Tls13);
         using ExternalProgram server = program;
         await using KtlsStream client = await ForeignPeer.ConnectAsync(port, mode, SslProtocols.Tls13);
-        await RunAsync(server, client, mode, update, async i =>
+        await RunAsync(server, client, mode, update, async (i, _) =>
         {
             await KeyUpdateTests.SayAsync(server, update == Update.Both ? "K" : "k");
             await LoggedAsync(directory["messages"], ">>> .*KeyUpdate", i + 1).InTime($"update {i} of s_server");
@@ -71,13 +72,13 @@ public class RekeyInteropTests
     {
         using TemporaryDirectory directory = new();
         using ForeignPeer listener = new();
-        using ExternalProgram client = GnuTlsInteropTests.Connect(
+        using ExternalProgram client = GnuTlsInteropTests.ConnectWithoutLog(
             listener, directory, SslProtocols.Tls13, "--inline-commands");
         await using KtlsStream server = await listener.AcceptAsync(mode, SslProtocols.Tls13);
-        await RunAsync(client, server, mode, update, async i =>
+        await RunAsync(client, server, mode, update, async (i, output) =>
         {
             await KeyUpdateTests.SayAsync(client, update == Update.Both ? "^rekey1^" : "^rekey^");
-            await LoggedAsync(directory["log"], "Rekey was completed", i + 1).InTime($"update {i} of gnutls-cli");
+            await output.UntilSaidAsync("- Rekey was completed", i + 1);
         });
     }
 
@@ -95,7 +96,7 @@ public class RekeyInteropTests
     /// <param name="mode">How the other end does its TLS.</param>
     /// <param name="update">Who changes keys.</param>
     /// <param name="updateTheirs">Has the program change its keys, and waits until it has.</param>
-    private static async Task RunAsync(ExternalProgram program, KtlsStream stream, TlsMode mode, Update update, Func<int, Task> updateTheirs)
+    private static async Task RunAsync(ExternalProgram program, KtlsStream stream, TlsMode mode, Update update, Func<int, Lines, Task> updateTheirs)
     {
         bool theirs = update != Update.Ours;
         bool ours = update != Update.Theirs;
@@ -108,13 +109,13 @@ public class RekeyInteropTests
         await stream.WriteAsync("BEGIN\n"u8.ToArray()).InTime("the first line");
         await program.OutputUpToAsync("BEGIN\n");
         Task checking = arrived.CheckAsync(program.Output);
-        Task sending = SendLinesAsync(stream, enough.Token);
+        Task sending = SendLinesAsync(stream, arrived, enough.Token);
         try
         {
             for (int i = 0; i < Updates; i++)
             {
                 await WhileDataMoves(arrived.UpToAsync((i + 1) * LinesBetweenUpdates));
-                await WhileDataMoves(theirs ? updateTheirs(i) : stream.UpdateKeysAsync(requestPeerUpdate: true).AsTask().InTime($"update {i}"));
+                await WhileDataMoves(theirs ? updateTheirs(i, arrived) : stream.UpdateKeysAsync(requestPeerUpdate: true).AsTask().InTime($"update {i}"));
                 await KeyUpdateTests.SayAsync(program, $"typed {i}");
                 Task<string> line = KeyUpdateTests.ReadLineAsync(stream);
                 await WhileDataMoves(line.InTime($"the line behind update {i}"));
@@ -154,8 +155,11 @@ public class RekeyInteropTests
         async Task WhileDataMoves(Task task) => await (await Task.WhenAny(task, sending, checking));
     }
 
-    /// <summary>Numbered lines, many in a write, until it is enough.</summary>
-    private static async Task SendLinesAsync(KtlsStream stream, CancellationToken enough)
+    /// <summary>
+    /// Numbered lines, many in a write, until it is enough. Now and then all of them have arrived: gnutls-cli looks at what is
+    /// typed only when there is nothing to receive.
+    /// </summary>
+    private static async Task SendLinesAsync(KtlsStream stream, Lines arrived, CancellationToken enough)
     {
         await Task.Yield();
         for (int line = 0; !enough.IsCancellationRequested;)
@@ -167,16 +171,21 @@ public class RekeyInteropTests
             }
 
             await stream.WriteAsync(Encoding.ASCII.GetBytes(text.ToString()), CancellationToken.None).InTime("room for lines");
+            await (line % LinesBetweenPauses == 0 ? arrived.UpToAsync(line) : Task.CompletedTask);
         }
     }
 
     /// <summary>The lines that the program wrote out, each compared; the last may be cut off.</summary>
     private sealed class Lines
     {
-        /// <summary>What s_server says about itself, anywhere between the bytes that it received.</summary>
-        private static readonly string[] s_said = ["SSL_do_handshake -> 1", "Read BLOCK", "Write BLOCK"];
+        /// <summary>What s_server and gnutls-cli say about themselves, anywhere between the bytes that it received.</summary>
+        private static readonly string[] s_said = 
+        [
+            "SSL_do_handshake -> 1", "Read BLOCK", "Write BLOCK", "- Rekey was completed",
+        ];
 
-        private readonly List<(int Count, TaskCompletionSource Reached)> _awaited = [];
+        private readonly List<(Func<bool> Condition, TaskCompletionSource Seen)> _awaited = [];
+        private readonly List<string> _saidSoFar = [];
         private int _count;
 
         public static string Text(int number) => string.Create(
@@ -194,6 +203,7 @@ public class RekeyInteropTests
                 begun = said is null ? "" : line[..^said.Length];
                 if (said is not null)
                 {
+                    Note(() => _saidSoFar.Add(said));
                     continue;
                 }
 
@@ -206,28 +216,38 @@ public class RekeyInteropTests
                     return;
                 }
 
-                lock (_awaited)
-                {
-                    _count++;
-                    _awaited.RemoveAll(a => a.Count <= _count && a.Reached.TrySetResult());
-                }
+                Note(() => _count++);
             }
         }
 
-        public Task UpToAsync(int count)
+        public Task UpToAsync(int count) => UntilAsync(() => _count >= count, $"line {count} at the program");
+
+        public Task UntilSaidAsync(string text, int times) =>
+            UntilAsync(() => _saidSoFar.Count(said => said == text) >= times, $"'{text}' from the program, {times} times");
+
+        private void Note(Action change)
         {
-            TaskCompletionSource reached = new(TaskCreationOptions.RunContinuationsAsynchronously);
             lock (_awaited)
             {
-                if (_count >= count)
+                change();
+                _awaited.RemoveAll(a => a.Condition() && a.Seen.TrySetResult());
+            }
+        }
+
+        private Task UntilAsync(Func<bool> condition, string what)
+        {
+            TaskCompletionSource seen = new(TaskCreationOptions.RunContinuationsAsynchronously);
+            lock (_awaited)
+            {
+                if (condition())
                 {
                     return Task.CompletedTask;
                 }
 
-                _awaited.Add((count, reached));
+                _awaited.Add((condition, seen));
             }
 
-            return reached.Task.InTime($"line {count} at the program");
+            return seen.Task.InTime(what);
         }
     }
 }
