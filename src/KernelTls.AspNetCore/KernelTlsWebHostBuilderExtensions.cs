@@ -59,6 +59,7 @@ public static class KernelTlsWebHostBuilderExtensions
         services.AddSingleton<KernelTlsServer>();
         services.AddSingleton<EndpointSetup>();
         services.AddSingleton<IPostConfigureOptions<KestrelServerOptions>>(s => s.GetRequiredService<EndpointSetup>());
+        services.AddSingleton<IStartupFilter, ResponseFilesFilter>();
 
         // Kestrel adds its own transport only where there is none: with ours before it, other kinds of endpoints had none.
         services.TryAddSingleton<IConnectionListenerFactory, SocketTransportFactory>();

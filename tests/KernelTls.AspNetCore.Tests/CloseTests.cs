@@ -27,7 +27,7 @@ public class CloseTests
         // Of this library's own stream, because the stock one takes a cut for an end.
         await using KtlsStream client = new(new NetworkStream(socket), false, Modes.OptionsOf(TlsMode.DirectOpenSsl));
         await client.AuthenticateAsClientAsync(Handshakes.ClientOptions(version)).InTime();
-        await RequestAsync(client, "/bytes/100000", close: true);
+        await Raw.RequestAsync(client, "/bytes/100000", close: true);
 
         using MemoryStream answer = new();
         await client.CopyToAsync(answer).InTime("the end of the stream");
@@ -41,7 +41,7 @@ public class CloseTests
     {
         await using Server server = await Server.StartAsync(mode);
         await using SslStream client = await server.ConnectAsync();
-        await RequestAsync(client, "/bytes/3000000", close: true);
+        await Raw.RequestAsync(client, "/bytes/3000000", close: true);
 
         using MemoryStream answer = new();
         await client.CopyToAsync(answer).InTime();
@@ -58,8 +58,8 @@ public class CloseTests
         foreach (bool notify in new[] { true, false })
         {
             SslStream client = await server.ConnectAsync();
-            await RequestAsync(client, "/bytes/10");
-            await ReadHeadAsync(client);
+            await Raw.RequestAsync(client, "/bytes/10");
+            await Raw.ReadHeadAsync(client);
             if (notify)
             {
                 await client.ShutdownAsync().InTime();
@@ -81,7 +81,7 @@ public class CloseTests
             Endpoints.Waiting waiting = new();
             await using Server server = await StartWaitingAsync(mode, waiting);
             SslStream client = await server.ConnectAsync();
-            await RequestAsync(client, "/wait");
+            await Raw.RequestAsync(client, "/wait");
             await waiting.Begun.Task.InTime("the request to begin");
 
             if (leave == "notify and close")
@@ -106,7 +106,7 @@ public class CloseTests
         Endpoints.Waiting waiting = new() { GoOn = goOn.Task };
         await using Server server = await StartWaitingAsync(mode, waiting);
         await using SslStream client = await server.ConnectAsync();
-        await RequestAsync(client, "/finish");
+        await Raw.RequestAsync(client, "/finish");
         await waiting.Begun.Task.InTime("the request to begin");
         await client.ShutdownAsync().InTime();
 
@@ -152,8 +152,8 @@ public class CloseTests
         await using Server server = await Server.StartAsync(mode);
         await using SslStream client = await server.ConnectAsync();
         long before = GC.GetTotalMemory(forceFullCollection: true);
-        await RequestAsync(client, $"/bytes/{Size}");
-        await ReadHeadAsync(client);
+        await Raw.RequestAsync(client, $"/bytes/{Size}");
+        await Raw.ReadHeadAsync(client);
 
         // The server cannot have gone on: what nobody reads is in the sockets' buffers, and a little in its own.
         await Task.Delay(Limits.Absence);
@@ -169,8 +169,8 @@ public class CloseTests
     {
         await using Server server = await Server.StartAsync(mode);
         SslStream client = await server.ConnectAsync();
-        await RequestAsync(client, "/bytes/2000000000");
-        await ReadHeadAsync(client);
+        await Raw.RequestAsync(client, "/bytes/2000000000");
+        await Raw.ReadHeadAsync(client);
         ((NetworkStream)GetInner(client)).Socket.Close(0);
 
         await server.Events.WaitForAsync(e => e.Id.Name == "ConnectionStop", "the connection to stop");
@@ -183,7 +183,7 @@ public class CloseTests
     {
         await using Server server = await Server.StartAsync(mode);
         await using SslStream client = await server.ConnectAsync();
-        await RequestAsync(client, "/abort");
+        await Raw.RequestAsync(client, "/abort");
 
         IOException e = await Assert.ThrowsAsync<IOException>(async () => await client.ReadAsync(new byte[1]).InTime("the reset"));
 
@@ -198,10 +198,10 @@ public class CloseTests
         Endpoints.Waiting waiting = new() { GoOn = goOn.Task };
         await using Server server = await StartWaitingAsync(mode, waiting);
         await using SslStream idle = await server.ConnectAsync();
-        await RequestAsync(idle, "/bytes/1");
-        await ReadHeadAsync(idle);
+        await Raw.RequestAsync(idle, "/bytes/1");
+        await Raw.ReadHeadAsync(idle);
         await using SslStream busy = await server.ConnectAsync();
-        await RequestAsync(busy, "/finish");
+        await Raw.RequestAsync(busy, "/finish");
         await waiting.Begun.Task.InTime("the request to begin");
 
         Task stopping = server.StopAsync();
@@ -235,20 +235,6 @@ public class CloseTests
 
     private static Task<Server> StartWaitingAsync(TlsMode mode, Endpoints.Waiting waiting) =>
         Server.StartAsync(mode, builder: builder => builder.Services.AddSingleton(waiting));
-
-    private static Task RequestAsync(SslStream client, string path, bool close = false) => client.WriteAsync(Encoding.ASCII.GetBytes(
-        $"GET {path} HTTP/1.1\r\nHost: localhost\r\n{(close ? "Connection: close\r\n" : "")}\r\n")).InTime();
-
-    /// <summary>Everything up to the empty line, byte by byte.</summary>
-    private static async Task ReadHeadAsync(SslStream client)
-    {
-        byte[] one = new byte[1];
-        for (int last = 0; last != 0x0D0A0D0A;)
-        {
-            Assert.Equal(1, await client.ReadAsync(one).InTime("the head of the answer"));
-            last = (last << 8) | one[0];
-        }
-    }
 
     private static Stream GetInner(SslStream stream) =>
         (Stream)typeof(AuthenticatedStream).GetProperty(

@@ -45,6 +45,9 @@ internal sealed class Server : IAsyncDisposable
 
     public Log Events { get; }
 
+    /// <summary>The test makes the application fail; else no error may have been logged.</summary>
+    public bool FailsOnPurpose { get; set; }
+
     public IServiceProvider Services => _application.Services;
 
     public static Task<Server> StartAsync(
@@ -52,7 +55,8 @@ internal sealed class Server : IAsyncDisposable
         Action<HttpsConnectionAdapterOptions>? https = null,
         Action<ListenOptions>? listen = null,
         Action<KestrelServerOptions>? kestrel = null,
-        Action<WebApplicationBuilder>? builder = null) =>
+        Action<WebApplicationBuilder>? builder = null,
+        Action<WebApplication>? application = null) =>
         StartAsync(
             mode,
             options =>
@@ -69,11 +73,15 @@ internal sealed class Server : IAsyncDisposable
                 options.Listen(IPAddress.Loopback, 0, endpoint => endpoint.Protocols = HttpProtocols.Http1);
                 kestrel?.Invoke(options);
             },
-            builder);
+            builder,
+            application);
 
     /// <summary>With endpoints of the caller's own.</summary>
     public static async Task<Server> StartAsync(
-        TlsMode mode, Action<KestrelServerOptions> kestrel, Action<WebApplicationBuilder>? configure)
+        TlsMode mode,
+        Action<KestrelServerOptions> kestrel,
+        Action<WebApplicationBuilder>? configure,
+        Action<WebApplication>? configureApplication = null)
     {
         Log log = new();
         WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
@@ -101,6 +109,7 @@ internal sealed class Server : IAsyncDisposable
         WebApplication application = builder.Build();
         application.UseRouting();
         Endpoints.Map(application);
+        configureApplication?.Invoke(application);
         try
         {
             await application.StartAsync().InTime("Kestrel to start");
@@ -153,7 +162,7 @@ internal sealed class Server : IAsyncDisposable
     {
         await _application.StopAsync(new CancellationToken(true));
         await _application.DisposeAsync();
-        Assert.DoesNotContain(Events.Entries, e => e.Level >= LogLevel.Error);
+        Assert.True(FailsOnPurpose || Events.Entries.All(e => e.Level < LogLevel.Error), string.Join('\n', Events.Entries));
     }
 
     /// <summary>What the server logs.</summary>

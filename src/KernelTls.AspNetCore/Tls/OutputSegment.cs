@@ -2,7 +2,7 @@ using System.Buffers;
 
 namespace KernelTls.AspNetCore.Tls;
 
-/// <summary>One block of the pool with bytes to send.</summary>
+/// <summary>One block of the pool with bytes to send, or a part of a file.</summary>
 internal sealed class OutputSegment : ReadOnlySequenceSegment<byte>
 {
     /// <summary>Kestrel's.</summary>
@@ -14,6 +14,8 @@ internal sealed class OutputSegment : ReadOnlySequenceSegment<byte>
 
     public int Length { get; private set; }
 
+    public FilePlaceholder? File => _owner as FilePlaceholder;
+
     public Memory<byte> Free => _owner!.Memory[Length..];
 
     public void Rent(MemoryPool<byte> pool, int sizeHint)
@@ -21,6 +23,13 @@ internal sealed class OutputSegment : ReadOnlySequenceSegment<byte>
         // More than a block of the pool can hold comes from elsewhere.
         int size = Math.Max(sizeHint, BlockSize);
         _owner = size <= pool.MaxBufferSize ? pool.Rent(size) : MemoryPool<byte>.Shared.Rent(size);
+    }
+
+    public void Take(FilePlaceholder file)
+    {
+        file.Take();
+        _owner = file;
+        Length = file.Length;
     }
 
     public void Advance(int bytes) => Length += bytes;

@@ -14,8 +14,9 @@ namespace KernelTls.AspNetCore.Tls;
 /// A flush that is cancelled, by its token or <see cref="CancelPendingFlush"/>, leaves the write going, since a part of a record
 /// cannot be taken back; what is flushed later follows it. A write that failed ends the connection, and flushes complete with
 /// <see cref="FlushResult.IsCompleted"/>, as on a pipe whose reader has gone. One thread at a time, apart from CancelPendingFlush.
+/// A file is written like memory: <see cref="Announce"/>, GetMemory, Advance; the flush sends it in its place.
 /// </remarks>
-internal sealed class TlsPipeWriter : PipeWriter, IValueTaskSource<FlushResult>
+internal sealed partial class TlsPipeWriter : PipeWriter, IValueTaskSource<FlushResult>
 {
     /// <summary>A response of 64 KiB, with its head.</summary>
     private const int MaxSpareSegments = 20;
@@ -26,11 +27,11 @@ internal sealed class TlsPipeWriter : PipeWriter, IValueTaskSource<FlushResult>
     private readonly Stack<OutputSegment> _spare = new();
 
     // Written and not flushed.
-    private Segments _unsent;
+    private OutputSegments _unsent;
 
     // Guards what follows. Idle → Sending → Idle; what is flushed while a write goes on queues up.
     private readonly Lock _lock = new();
-    private Segments _queued;
+    private OutputSegments _queued;
     private ValueTask _sending;
     private CancellationTokenRegistration _cancellation;
     private ManualResetValueTaskSourceCore<FlushResult> _flush;
@@ -59,17 +60,17 @@ internal sealed class TlsPipeWriter : PipeWriter, IValueTaskSource<FlushResult>
             throw new InvalidOperationException("Writing is not allowed after the writer was completed.");
         }
 
+        if (_announced is { } file)
+        {
+            return file.Memory;
+        }
+
         if (_unsent.Tail is { } tail && tail.Free.Length >= Math.Max(sizeHint, 1))
         {
             return tail.Free;
         }
 
-        OutputSegment segment;
-        lock (_lock)
-        {
-            segment = _spare.TryPop(out OutputSegment? spare) ? spare : new OutputSegment();
-        }
-
+        OutputSegment segment = NewSegment();
         segment.Rent(_pool, sizeHint);
         _unsent.Append(segment);
         return segment.Free;
@@ -79,6 +80,12 @@ internal sealed class TlsPipeWriter : PipeWriter, IValueTaskSource<FlushResult>
 
     public override void Advance(int bytes)
     {
+        if (_announced is { } file)
+        {
+            AdvanceBy(file, bytes);
+            return;
+        }
+
         if ((uint)bytes > (uint)(_unsent.Tail?.Free.Length ?? 0))
         {
             throw new ArgumentOutOfRangeException(nameof(bytes), bytes, "More than GetMemory gave.");
@@ -124,13 +131,14 @@ internal sealed class TlsPipeWriter : PipeWriter, IValueTaskSource<FlushResult>
 
             if (_unsent.Bytes == 0)
             {
+                Release(ref _unsent);
                 return default;
             }
 
             _isSending = true;
         }
 
-        Segments segments = _unsent;
+        OutputSegments segments = _unsent;
         _unsent = default;
         ValueTask write = WriteAsync(segments);
         if (write.IsCompletedSuccessfully)
@@ -229,7 +237,7 @@ internal sealed class TlsPipeWriter : PipeWriter, IValueTaskSource<FlushResult>
 
     /// <summary>Sees a write through that had to wait, and sends what was flushed meanwhile.</summary>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
-    private async ValueTask SendAsync(ValueTask write, Segments segments)
+    private async ValueTask SendAsync(ValueTask write, OutputSegments segments)
     {
         while (true)
         {
@@ -283,15 +291,25 @@ internal sealed class TlsPipeWriter : PipeWriter, IValueTaskSource<FlushResult>
     }
 
     /// <summary>The write of the stream; what it throws at once, it throws when awaited.</summary>
-    private ValueTask WriteAsync(in Segments segments)
+    private ValueTask WriteAsync(in OutputSegments segments)
     {
         try
         {
-            return _stream.WriteAsync(segments.AsSequence(), CancellationToken.None);
+            return segments.HasFiles
+                ? WriteWithFilesAsync(segments.Head)
+                : _stream.WriteAsync(segments.AsSequence(), CancellationToken.None);
         }
         catch (Exception e)
         {
             return ValueTask.FromException(e);
+        }
+    }
+
+    private OutputSegment NewSegment()
+    {
+        lock (_lock)
+        {
+            return _spare.TryPop(out OutputSegment? spare) ? spare : new OutputSegment();
         }
     }
 
@@ -334,7 +352,7 @@ internal sealed class TlsPipeWriter : PipeWriter, IValueTaskSource<FlushResult>
         _flush.SetResult(result);
     }
 
-    private void Release(ref Segments segments)
+    private void Release(ref OutputSegments segments)
     {
         for (OutputSegment? segment = segments.Head; segment is not null;)
         {
@@ -349,50 +367,5 @@ internal sealed class TlsPipeWriter : PipeWriter, IValueTaskSource<FlushResult>
         }
 
         segments = default;
-    }
-
-    /// <summary>A chain of segments.</summary>
-    private struct Segments
-    {
-        public OutputSegment? Head;
-        public OutputSegment? Tail;
-        public long Bytes;
-
-        public void Append(OutputSegment segment)
-        {
-            Tail?.Append(segment);
-            Head ??= segment;
-            Tail = segment;
-        }
-
-        /// <summary>All of <paramref name="others"/>, which is empty then.</summary>
-        public void Append(ref Segments others)
-        {
-            if (others.Head is not null)
-            {
-                Append(others.Head);
-                Tail = others.Tail;
-                Bytes += others.Bytes;
-                others = default;
-            }
-        }
-
-        public void Advance(int bytes)
-        {
-            Tail!.Advance(bytes);
-            Bytes += bytes;
-        }
-
-        public readonly ReadOnlySequence<byte> AsSequence()
-        {
-            long index = 0;
-            for (OutputSegment? segment = Head; segment is not null; segment = segment.NextSegment)
-            {
-                segment.Seal(index);
-                index += segment.Length;
-            }
-
-            return new ReadOnlySequence<byte>(Head!, 0, Tail!, Tail!.Length);
-        }
     }
 }

@@ -1,4 +1,5 @@
 using System.IO.Pipelines;
+using System.Net.Security;
 using KernelTls.AspNetCore.Transport;
 using Microsoft.AspNetCore.Connections.Features;
 using Microsoft.Extensions.Logging;
@@ -32,6 +33,12 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
                 leaveOpen: true,
                 useZeroByteReads: connection.WaitForData));
         Output = _output;
+        if (stream.NegotiatedApplicationProtocol != SslApplicationProtocol.Http2)
+        {
+            // Many responses share the pipe of an HTTP/2 connection, and frames are around their bytes.
+            connection.Features.Set(new ResponseFiles(_output, connection.ConnectionId, logger));
+        }
+
         if (watchesPeer && connection.Features.Get<IConnectionHeartbeatFeature>() is { } heartbeat)
         {
             heartbeat.OnHeartbeat(static input => ((TlsInput)input).OnHeartbeat(), _input);

@@ -1,0 +1,208 @@
+using System.Buffers;
+using System.IO.Pipelines;
+using Microsoft.AspNetCore.Http.Features;
+using Microsoft.AspNetCore.Server.Kestrel.Core;
+using Microsoft.AspNetCore.Server.Kestrel.Core.Features;
+using Microsoft.Extensions.Logging;
+using Microsoft.Win32.SafeHandles;
+
+namespace KernelTls.AspNetCore.Tls;
+
+/// <summary>
+/// The response body of HTTP/1 on a connection: Kestrel's own, but for files, which go to <see cref="KtlsStream.SendFileAsync"/>.
+/// </summary>
+/// <remarks>
+/// <para>
+/// Kestrel stays in charge. The file goes through its response writer in parts that are memory by their length alone
+/// (<see cref="FilePlaceholder"/>); Kestrel counts them, keeps the order and times the flushes as ever, and at the connection's
+/// end of it, <see cref="TlsPipeWriter"/>, the parts are files again. Where the writer does not lead there, which shows before
+/// anything is counted, the file goes Kestrel's way; so does it without a Content-Length, where chunks have frames of their own.
+/// </para>
+/// <para>One object for all requests of a connection, which come one after the other.</para>
+/// </remarks>
+internal sealed class ResponseFiles(TlsPipeWriter output, string connectionId, ILogger logger) : IHttpResponseBodyFeature
+{
+    /// <summary>Between two parts Kestrel sees cancellation; it is also what the sender moves in one go.</summary>
+    internal const int PartSize = 1 << 20;
+
+    /// <summary>Up to a record it is cheaper to read the file: it shares the record with the head of the response.</summary>
+    internal const int SmallFile = 16 * 1024;
+
+    private IFeatureCollection _request = null!;
+    private IHttpResponseBodyFeature _body = null!;
+
+    public Stream Stream => _body.Stream;
+
+    public PipeWriter Writer => _body.Writer;
+
+    /// <summary>In front of the body of a request that has just begun, where its connection has this feature.</summary>
+    public static void Attach(IFeatureCollection request)
+    {
+        if (request.Get<ResponseFiles>() is { } files)
+        {
+            files._request = request;
+            files._body = request.GetRequiredFeature<IHttpResponseBodyFeature>();
+            request.Set<IHttpResponseBodyFeature>(files);
+        }
+    }
+
+    public void DisableBuffering() => _body.DisableBuffering();
+
+    public Task StartAsync(CancellationToken cancellationToken = default) => _body.StartAsync(cancellationToken);
+
+    public Task CompleteAsync() => _body.CompleteAsync();
+
+    public Task SendFileAsync(string path, long offset, long? count, CancellationToken cancellationToken = default)
+    {
+        if (!HasLength || Open(path, offset, count, out long length) is not { } file)
+        {
+            return _body.SendFileAsync(path, offset, count, cancellationToken);
+        }
+
+        return length <= SmallFile
+            ? ReadAsync(file, offset, (int)length, cancellationToken)
+            : SendAsync(path, file, offset, length, cancellationToken);
+    }
+
+    private bool HasLength => _request.Get<IHttpResponseFeature>()?.Headers.ContentLength is not null;
+
+    /// <summary>Null: nothing is to be sent, or Kestrel's own way will meet what is wrong, and throw it.</summary>
+    private static SafeFileHandle? Open(string path, long offset, long? count, out long length)
+    {
+        length = count ?? 0;
+        if (count is 0)
+        {
+            return null;
+        }
+
+        SafeFileHandle? file = null;
+        try
+        {
+            file = File.OpenHandle(path, FileMode.Open, FileAccess.Read, FileShare.ReadWrite);
+            long left = RandomAccess.GetLength(file) - offset;
+            length = count ?? left;
+            if (offset >= 0 && length > 0 && length <= left)
+            {
+                return file;
+            }
+        }
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException or ArgumentException or NotSupportedException)
+        {
+        }
+
+        file?.Dispose();
+        return null;
+    }
+
+    private async Task ReadAsync(SafeFileHandle file, long offset, int length, CancellationToken cancellationToken)
+    {
+        byte[] buffer = ArrayPool<byte>.Shared.Rent(length);
+        try
+        {
+            int filled = 0;
+            using (file)
+            {
+                for (int read; filled < length; filled += read)
+                {
+                    read = RandomAccess.Read(file, buffer.AsSpan(filled, length - filled), offset + filled);
+                    if (read == 0)
+                    {
+                        // It became shorter; Kestrel says so when the response ends.
+                        break;
+                    }
+                }
+            }
+
+            await Writer.WriteAsync(buffer.AsMemory(0, filled), cancellationToken).ConfigureAwait(false);
+        }
+        finally
+        {
+            ArrayPool<byte>.Shared.Return(buffer);
+        }
+    }
+
+    private async Task SendAsync(
+        string path, SafeFileHandle file, long offset, long length, CancellationToken cancellationToken)
+    {
+        FilePlaceholder? part = null;
+        IHttpMinResponseDataRateFeature? timing = _request.Get<IHttpMinResponseDataRateFeature>();
+        MinDataRate? rate = timing?.MinDataRate;
+        try
+        {
+            cancellationToken.ThrowIfCancellationRequested();
+            await _body.StartAsync(cancellationToken).ConfigureAwait(false);
+            if (rate is not null)
+            {
+                timing!.MinDataRate = ForPart(rate);
+            }
+
+            while (length > 0)
+            {
+                cancellationToken.ThrowIfCancellationRequested();
+                int most = (int)Math.Min(length, PartSize - (offset % PartSize));
+                part = new FilePlaceholder(file, offset, most, ownsFile: most == length);
+                if (!HasLength || !TryWrite(part))
+                {
+                    logger.FileGoesStockWay(connectionId);
+                    await _body.SendFileAsync(path, offset, length, cancellationToken).ConfigureAwait(false);
+                    return;
+                }
+
+                await Writer.FlushAsync(cancellationToken).ConfigureAwait(false);
+                part.ThrowIfUnreadable();
+                offset += most;
+                length -= most;
+            }
+
+            // Where this was all of the body, Kestrel now sees that and does not cancel RequestAborted any more.
+            await Writer.WriteAsync(ReadOnlyMemory<byte>.Empty, CancellationToken.None).ConfigureAwait(false);
+        }
+        finally
+        {
+            if (part is not { IsTaken: true, OwnsFile: true })
+            {
+                file.Dispose();
+            }
+
+            if (rate is not null)
+            {
+                timing!.MinDataRate = rate;
+            }
+        }
+    }
+
+    /// <summary>
+    /// Kestrel takes the time of a flush by what was written to it in buffers of its own; what goes through its writer has the
+    /// grace period alone. So that gets the time of a part.
+    /// </summary>
+    private static MinDataRate ForPart(MinDataRate rate) => new(
+        rate.BytesPerSecond, rate.GracePeriod + TimeSpan.FromSeconds(Math.Min(PartSize / rate.BytesPerSecond, int.MaxValue)));
+
+    /// <summary>False: the writer does not lead to the connection, because that has gone or somebody stands between.</summary>
+    private bool TryWrite(FilePlaceholder part)
+    {
+        PipeWriter writer = Writer;
+        output.Announce(part);
+        try
+        {
+            if (!part.Is(writer.GetMemory()))
+            {
+                return false;
+            }
+
+            // Kestrel refuses what is more than Content-Length, and takes nothing where a response has no body.
+            writer.Advance(part.Length);
+            return true;
+        }
+        catch (ArgumentOutOfRangeException e)
+        {
+            // Written to by two at once, and counted where it did not get to.
+            output.Break(e);
+            throw;
+        }
+        finally
+        {
+            output.Withdraw();
+        }
+    }
+}
