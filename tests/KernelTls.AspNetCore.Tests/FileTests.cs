@@ -207,6 +207,34 @@ public class FileTests
         AssertNoneWentTheStockWay(server);
     }
 
+    /// <summary>Kestrel then keeps what is written in buffers of its own.</summary>
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task While_a_flush_is_pending_the_file_goes_the_stock_way(TlsMode mode)
+    {
+        const int Before = 20_000_000;
+        using PatternFile file = new(Before + Size);
+        TaskCompletionSource<Task> flushing = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        await using Server server = await StartAsync(mode, async context =>
+        {
+            context.Response.ContentLength = Before + Size;
+            await context.Response.StartAsync();
+            Task flush = context.Response.BodyWriter.WriteAsync(Pattern.Take(Before)).AsTask();
+            flushing.SetResult(flush);
+            await context.Response.SendFileAsync(file.FullName, Before, Size);
+            await flush;
+        });
+        await using SslStream client = await server.ConnectAsync();
+        await Raw.RequestAsync(client, "/");
+        await Raw.ReadHeadAsync(client);
+        await (await flushing.Task.InTime("the flush to begin")).StaysPending();
+
+        await Pattern.ReceiveAsync(client, Before + Size).InTime();
+
+        Assert.Equal(
+            Modes.OnOpenSsl.Contains(mode), server.Events.Entries.Any(e => e.Id.Name == nameof(LogMessages.FileGoesStockWay)));
+    }
+
     /// <summary>Whatever stands in for the body wins.</summary>
     [Theory]
     [MemberData(nameof(All))]

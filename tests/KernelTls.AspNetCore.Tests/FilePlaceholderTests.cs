@@ -1,0 +1,136 @@
+using System.Buffers;
+using System.IO.Pipelines;
+using System.Security.Authentication;
+using KernelTls.AspNetCore.Tls;
+using KernelTls.Tests;
+using Microsoft.AspNetCore.Http;
+using Microsoft.AspNetCore.Http.Features;
+using Microsoft.Extensions.Logging.Abstractions;
+using Microsoft.Win32.SafeHandles;
+
+namespace KernelTls.AspNetCore.Tests;
+
+/// <summary>What becomes of a file where Kestrel does not do as it does: a failure, never a wrong byte.</summary>
+public class FilePlaceholderTests
+{
+    public static TheoryData<TlsMode> All => [.. Modes.Every.Where(m => m != TlsMode.Stock)];
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task Files_and_memory_are_sent_in_turn(TlsMode mode)
+    {
+        using PatternFile file = new(300_000);
+        await using TlsPair pair = await TlsPair.ConnectAsync(TlsMode.Stock, mode, SslProtocols.Tls13);
+        TlsPipeWriter writer = new((KtlsStream)pair.Server, MemoryPool<byte>.Shared, Assert.Null);
+        Task receiving = Pattern.ReceiveAsync(pair.Client, 100_000);
+
+        Write(writer, Part(file, 0, 10_000));
+        writer.Write(Pattern.Take(10_000, 10_000));
+        writer.GetMemory(9_000);
+        Write(writer, Part(file, 20_000, 40_000));
+        Write(writer, Part(file, 60_000, 10_000));
+        writer.Write(Pattern.Take(30_000, 70_000));
+        Assert.Equal(100_000, writer.UnflushedBytes);
+        Assert.False((await writer.FlushAsync().InTime()).IsCompleted);
+
+        await receiving.InTime();
+        Assert.Equal(0, writer.UnflushedBytes);
+    }
+
+    [Fact]
+    public void Nobody_can_look_into_it()
+    {
+        using PatternFile file = new(10);
+        using FilePlaceholder part = Part(file, 0, 10);
+
+        Assert.Equal(10, part.Memory.Length);
+        Assert.True(part.Is(part.Memory));
+        Assert.False(part.Is(part.Memory[1..]));
+        Assert.False(part.Is(new byte[10]));
+        Assert.Throws<InvalidOperationException>(() => part.Memory.Span[0]);
+        Assert.Throws<InvalidOperationException>(() => part.Memory.ToArray());
+        Assert.Throws<InvalidOperationException>(() => part.Memory.Pin());
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task Less_than_was_announced_breaks_the_connection(TlsMode mode)
+    {
+        using PatternFile file = new(10);
+        await using TlsPair pair = await TlsPair.ConnectAsync(TlsMode.Stock, mode, SslProtocols.Tls13);
+        List<Exception> failures = [];
+        TlsPipeWriter writer = new((KtlsStream)pair.Server, MemoryPool<byte>.Shared, failures.Add);
+        writer.Announce(Part(file, 0, 10));
+        writer.GetMemory();
+
+        Assert.Throws<InvalidOperationException>(() => writer.Advance(9));
+
+        writer.Withdraw();
+        Assert.Single(failures);
+        Assert.True((await writer.WriteAsync(new byte[1]).InTime()).IsCompleted);
+    }
+
+    /// <summary>Kestrel has counted what another flush, begun in between, then kept from getting here.</summary>
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task Two_that_write_at_once_break_the_connection(TlsMode mode)
+    {
+        using PatternFile file = new(100_000);
+        await using TlsPair pair = await TlsPair.ConnectAsync(TlsMode.Stock, mode, SslProtocols.Tls13);
+        List<Exception> failures = [];
+        TlsPipeWriter output = new((KtlsStream)pair.Server, MemoryPool<byte>.Shared, failures.Add);
+        FeatureCollection request = new();
+        request.Set(new ResponseFiles(output, "id", NullLogger.Instance));
+        request.Set<IHttpResponseFeature>(new HttpResponseFeature { Headers = { ContentLength = 100_000 } });
+        request.Set<IHttpResponseBodyFeature>(new Body(new Disturbed(output)));
+        ResponseFiles.Attach(request);
+
+        await Assert.ThrowsAsync<ArgumentOutOfRangeException>(
+            () => request.GetRequiredFeature<IHttpResponseBodyFeature>().SendFileAsync(file.FullName, 0, null));
+
+        Assert.IsType<ArgumentOutOfRangeException>(Assert.Single(failures));
+        Assert.True((await output.WriteAsync(new byte[1]).InTime()).IsCompleted);
+    }
+
+    private static FilePlaceholder Part(PatternFile file, long offset, int length) => new(file.Handle, offset, length, ownsFile: false);
+
+    private static void Write(TlsPipeWriter writer, FilePlaceholder part)
+    {
+        writer.Announce(part);
+        Assert.True(part.Is(writer.GetMemory()));
+        writer.Advance(part.Length);
+        Assert.True(part.IsTaken);
+        writer.Withdraw();
+    }
+
+    private sealed class Body(PipeWriter writer) : IHttpResponseBodyFeature
+    {
+        public Stream Stream => throw new NotSupportedException();
+
+        public PipeWriter Writer => writer;
+
+        public Task StartAsync(CancellationToken cancellationToken = default) => Task.CompletedTask;
+
+        public Task SendFileAsync(string path, long offset, long? count, CancellationToken cancellationToken = default) =>
+            throw new NotSupportedException();
+
+        public Task CompleteAsync() => throw new NotSupportedException();
+
+        public void DisableBuffering() => throw new NotSupportedException();
+    }
+
+    private sealed class Disturbed(PipeWriter inner) : PipeWriter
+    {
+        public override Memory<byte> GetMemory(int sizeHint = 0) => inner.GetMemory(sizeHint);
+
+        public override Span<byte> GetSpan(int sizeHint = 0) => inner.GetSpan(sizeHint);
+
+        public override void Advance(int bytes) => throw new ArgumentOutOfRangeException(nameof(bytes));
+
+        public override ValueTask<FlushResult> FlushAsync(CancellationToken cancellationToken = default) => throw new NotSupportedException();
+
+        public override void CancelPendingFlush() => throw new NotSupportedException();
+
+        public override void Complete(Exception? exception = null) => throw new NotSupportedException();
+    }
+}
