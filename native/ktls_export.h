@@ -414,10 +414,10 @@ typedef struct KtlsProbe
  * again and the keys are throw-away. 0, or the errno of making such a pair (no network namespace loopback, EMFILE). */
 KTLS_EXPORT int32_t KtlsNative_ProbeKernel(KtlsProbe* probe);
 
-/* ---------------------------------------------------------------- readiness */
+/* ---------------------------------------------------------------- readiness, and the peer's end */
 
-/* An epoll set for what .NET's Socket does not offer without a thread per wait: waiting for writability, and for more
- * bytes than are there already (as many as SO_RCVLOWAT says). */
+/* An epoll set for what .NET's Socket does not offer without a thread per wait: waiting for writability, for more bytes than
+ * are there already (as many as SO_RCVLOWAT says), and for the peer's end without receiving. */
 typedef enum
 {
     KTLS_WAIT_WRITABLE = 0,
@@ -434,6 +434,10 @@ KTLS_EXPORT void KtlsNative_PollerClose(int32_t poller);
  * keeps the connection open: closing socket sends the peer no FIN (shutdown does). */
 KTLS_EXPORT int32_t KtlsNative_PollerArm(int32_t poller, int32_t socket, int32_t wait, int64_t token, int32_t* watch);
 KTLS_EXPORT int32_t KtlsNative_PollerDisarm(int32_t poller, int32_t watch);
+
+/* Reports token once, when the peer has ended its half of the connection (FIN), or reset it; data is not looked at. There
+ * is nothing to give back: the watch ends with the last descriptor of socket. Once per socket (EEXIST). */
+KTLS_EXPORT int32_t KtlsNative_PollerWatchPeer(int32_t poller, int32_t socket, int64_t token);
 
 /* Blocks until something is reported. *count: 1 to capacity (1 to 256) tokens. KtlsNative_PollerClose does not wake
  * it: to end a waiting thread, arm a socket that is writable. */

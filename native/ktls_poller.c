@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waiting for readiness: an epoll set of duplicated descriptors, each armed for one report. No state is kept
- * outside the kernel.
+ * Waiting for readiness: an epoll set of duplicated descriptors, each armed for one report. The peer's end is watched on
+ * the socket itself. No state is kept outside the kernel.
  */
 #include "ktls_export.h"
 
@@ -74,6 +74,15 @@ int32_t KtlsNative_PollerDisarm(int32_t poller, int32_t watch)
     }
     (void)close(watch); /* EINTR included, Linux has released the descriptor */
     return 0;
+}
+
+int32_t KtlsNative_PollerWatchPeer(int32_t poller, int32_t socket, int64_t token)
+{
+    struct epoll_event event;
+    memset(&event, 0, sizeof(event));
+    event.events = EPOLLRDHUP | EPOLLONESHOT;
+    event.data.u64 = (uint64_t)token;
+    return epoll_ctl(poller, EPOLL_CTL_ADD, socket, &event) == 0 ? 0 : errno;
 }
 
 int32_t KtlsNative_PollerWait(int32_t poller, int64_t* tokens, int32_t capacity, int32_t* count)

@@ -66,6 +66,8 @@ static void Arguments(void)
     CHECK_EQ(KtlsNative_PollerDisarm(poller, -1), EBADF);
     /* Not a watch: refused, and left open. */
     CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), ENOENT);
+    CHECK_EQ(KtlsNative_PollerWatchPeer(poller, -1, 1), EBADF);
+    CHECK_EQ(KtlsNative_PollerWatchPeer(-1, pair.client, 1), EBADF);
     CHECK_EQ(KtlsNative_PollerWait(poller, NULL, 1, &count), EINVAL);
     CHECK_EQ(count, 0);
     CHECK_EQ(KtlsNative_PollerWait(poller, tokens, 0, &count), EINVAL);
@@ -167,6 +169,54 @@ static void A_socket_closed_underneath(void)
     KtlsNative_PollerClose(poller);
 }
 
+static void The_peer_s_end_is_reported_once(void)
+{
+    static const struct linger s_reset = {1, 0};
+    for (int kind = 0; kind < 3; kind++)
+    {
+        KtlsPair pair;
+        int32_t poller;
+        CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
+        CHECK_EQ(KtlsPair_Open(&pair), 0);
+        CHECK_EQ(KtlsNative_PollerWatchPeer(poller, pair.client, 5 + kind), 0);
+        CHECK_EQ(KtlsNative_PollerWatchPeer(poller, pair.client, 1), EEXIST);
+        CHECK(send(pair.server, "x", 1, 0) == 1);
+        CHECK(send(pair.client, "x", 1, 0) == 1);
+        CHECK(!HasReport(poller));
+        if (kind == 0)
+        {
+            CHECK_EQ(shutdown(pair.server, SHUT_WR), 0);
+        }
+        else
+        {
+            if (kind == 2)
+            {
+                CHECK_EQ(setsockopt(pair.server, SOL_SOCKET, SO_LINGER, &s_reset, sizeof(s_reset)), 0);
+            }
+            (void)close(pair.server);
+            pair.server = -1;
+        }
+        CheckReport(poller, 5 + kind);
+        CHECK(!HasReport(poller));
+        KtlsNative_PollerClose(poller);
+        KtlsPair_Close(&pair);
+    }
+}
+
+static void A_closed_socket_is_not_watched(void)
+{
+    KtlsPair pair;
+    int32_t poller;
+    CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
+    CHECK_EQ(KtlsPair_Open(&pair), 0);
+    CHECK_EQ(KtlsNative_PollerWatchPeer(poller, pair.client, 1), 0);
+    (void)close(pair.client);
+    pair.client = -1;
+    KtlsPair_Close(&pair);
+    CHECK(!HasReport(poller));
+    KtlsNative_PollerClose(poller);
+}
+
 static void Many_waits_on_one_socket_and_many_sockets(void)
 {
     enum
@@ -233,6 +283,8 @@ const Test g_pollerTests[] = {
     {"poller: reports as many bytes as are asked for", Reports_as_many_bytes_as_are_asked_for, false},
     {"poller: disarmed, it reports nothing", Disarmed_reports_nothing, false},
     {"poller: a socket closed underneath", A_socket_closed_underneath, false},
+    {"poller: the peer's end is reported once", The_peer_s_end_is_reported_once, false},
+    {"poller: a closed socket is not watched", A_closed_socket_is_not_watched, false},
     {"poller: many waits", Many_waits_on_one_socket_and_many_sockets, false},
     {"poller: arming wakes a waiting thread", Arm_wakes_a_waiting_thread, false},
     {NULL, NULL, false}};

@@ -3,7 +3,11 @@ using System.Net.Sockets;
 using System.Security.Authentication;
 using System.Text;
 using KernelTls.Tests;
+using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Connections;
+using Microsoft.AspNetCore.Connections.Features;
+using Microsoft.AspNetCore.Http;
+using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 
@@ -13,6 +17,8 @@ namespace KernelTls.AspNetCore.Tests;
 public class CloseTests
 {
     public static TheoryData<TlsMode> All => [.. Modes.Every];
+
+    public static TheoryData<TlsMode, bool> Either => Modes.With(true, false);
 
     public static TheoryData<TlsMode, SslProtocols> AllOnOpenSsl => Modes.AllOnOpenSsl;
 
@@ -72,14 +78,23 @@ public class CloseTests
         Assert.DoesNotContain(server.Events.Entries, e => e.Level > LogLevel.Information);
     }
 
+    /// <summary>At once; without the heartbeat nothing else could tell it.</summary>
     [Theory]
-    [MemberData(nameof(All))]
-    public async Task A_request_at_work_learns_that_its_client_has_gone(TlsMode mode)
+    [MemberData(nameof(Either))]
+    public async Task A_request_at_work_learns_that_its_client_has_gone(TlsMode mode, bool heartbeat)
     {
         foreach (string leave in new[] { "notify and close", "close", "reset" })
         {
             Endpoints.Waiting waiting = new();
-            await using Server server = await StartWaitingAsync(mode, waiting);
+            await using Server server = await StartWaitingAsync(mode, waiting, endpoint => endpoint.Use(next => connection =>
+            {
+                if (!heartbeat)
+                {
+                    connection.Features.Set<IConnectionHeartbeatFeature>(null);
+                }
+
+                return next(connection);
+            }));
             SslStream client = await server.ConnectAsync();
             await Raw.RequestAsync(client, "/wait");
             await waiting.Begun.Task.InTime("the request to begin");
@@ -96,6 +111,33 @@ public class CloseTests
             await client.DisposeAsync();
             await waiting.Aborted.Task.InTime($"the request to be told: {leave}");
         }
+    }
+
+    /// <summary>It has all of its answer: a token that is cancelled now would only disturb what is left to do.</summary>
+    [Theory]
+    [MemberData(nameof(Either))]
+    public async Task A_request_that_is_answered_is_not_aborted(TlsMode mode, bool byFile)
+    {
+        const int Size = 100_000;
+        using PatternFile file = new(Size);
+        TaskCompletionSource left = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        TaskCompletionSource<bool> aborted = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        await using Server server = await Server.StartAsync(mode, application: application => application.Map("/answer", async context =>
+        {
+            context.Response.ContentLength = Size;
+            await (byFile ? context.Response.SendFileAsync(file.FullName) : context.Response.Body.WriteAsync(Pattern.Take(Size)).AsTask());
+            await left.Task.InTime("the client to leave");
+            await Task.WhenAny(Task.Delay(Timeout.Infinite, context.RequestAborted), Task.Delay(Limits.Absence));
+            aborted.SetResult(context.RequestAborted.IsCancellationRequested);
+        }));
+        SslStream client = await server.ConnectAsync();
+        await Raw.RequestAsync(client, "/answer");
+        await Raw.ReadHeadAsync(client);
+        await Pattern.ReceiveAsync(client, Size).InTime();
+        await client.DisposeAsync();
+        left.SetResult();
+
+        Assert.False(await aborted.Task.InTime("the request"));
     }
 
     [Theory]
@@ -233,8 +275,8 @@ public class CloseTests
         Assert.StartsWith("HTTP/1.1 408 ", answer, StringComparison.Ordinal);
     }
 
-    private static Task<Server> StartWaitingAsync(TlsMode mode, Endpoints.Waiting waiting) =>
-        Server.StartAsync(mode, builder: builder => builder.Services.AddSingleton(waiting));
+    private static Task<Server> StartWaitingAsync(TlsMode mode, Endpoints.Waiting waiting, Action<ListenOptions>? listen = null) =>
+        Server.StartAsync(mode, listen: listen, builder: builder => builder.Services.AddSingleton(waiting));
 
     private static Stream GetInner(SslStream stream) =>
         (Stream)typeof(AuthenticatedStream).GetProperty(

@@ -341,7 +341,7 @@ public class FileFailureTests
         https => https.OnAuthenticate = static (connection, _) =>
             connection.Features.Get<IConnectionSocketFeature>()!.Socket.SendBufferSize = 64 * 1024,
         kestrel: kestrel => kestrel.Limits.MinResponseDataRate = rate,
-        application: application => application.Run(handler));
+        application: application => application.Map("{**path}", handler));
 
     /// <summary>The file is all hole.</summary>
     private static PatternFile Sparse(int size)

@@ -7,8 +7,8 @@ namespace KernelTls.AspNetCore.Tls;
 
 /// <summary>
 /// What the pipe reader reads from: the TLS stream, when the application asks for more, with errors as Kestrel knows them. While
-/// nobody reads, Kestrel's heartbeat has the peer watched, so that ConnectionClosed tells a request at work that its client has
-/// gone.
+/// nobody reads, the end of the peer's sending half, or else Kestrel's heartbeat, has the peer looked at, so that ConnectionClosed
+/// tells a request at work that its client has gone.
 /// </summary>
 /// <remarks>
 /// <para>
@@ -68,7 +68,37 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
         int reads = Volatile.Read(ref _reads);
         bool isQuiet = reads == _readsAtLastBeat;
         _readsAtLastBeat = reads;
-        if (!isQuiet || _state != State.Idle)
+        if (isQuiet)
+        {
+            Watch();
+        }
+    }
+
+    /// <summary>The peer sends no more: who reads sees it, and where nobody does, the watch.</summary>
+    public void OnPeerEnded() => Watch();
+
+    public override int Read(byte[] buffer, int offset, int count) => throw new NotSupportedException();
+
+    public override void Write(byte[] buffer, int offset, int count) => throw new NotSupportedException();
+
+    public override long Seek(long offset, SeekOrigin origin) => throw new NotSupportedException();
+
+    public override void SetLength(long value) => throw new NotSupportedException();
+
+    public override void Flush()
+    {
+    }
+
+    /// <summary>No watch begins any more. One that is pending ends with the socket.</summary>
+    protected override void Dispose(bool disposing)
+    {
+        TryMove(State.Idle, State.Stopped);
+        base.Dispose(disposing);
+    }
+
+    private void Watch()
+    {
+        if (_state != State.Idle)
         {
             return;
         }
@@ -88,25 +118,6 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
                 _watch = WatchAsync();
             }
         }
-    }
-
-    public override int Read(byte[] buffer, int offset, int count) => throw new NotSupportedException();
-
-    public override void Write(byte[] buffer, int offset, int count) => throw new NotSupportedException();
-
-    public override long Seek(long offset, SeekOrigin origin) => throw new NotSupportedException();
-
-    public override void SetLength(long value) => throw new NotSupportedException();
-
-    public override void Flush()
-    {
-    }
-
-    /// <summary>No watch begins any more. One that is pending ends with the socket.</summary>
-    protected override void Dispose(bool disposing)
-    {
-        TryMove(State.Idle, State.Stopped);
-        base.Dispose(disposing);
     }
 
     private bool TryMove(State from, State to) => Interlocked.CompareExchange(ref _state, to, from) == from;
@@ -222,6 +233,11 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
         finally
         {
             _state = State.Idle;
+        }
+
+        if (_ended)
+        {
+            Watch();
         }
     }
 

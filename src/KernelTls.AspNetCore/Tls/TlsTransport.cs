@@ -1,6 +1,7 @@
 using System.IO.Pipelines;
 using System.Net.Security;
 using KernelTls.AspNetCore.Transport;
+using KernelTls.IO;
 using Microsoft.AspNetCore.Connections.Features;
 using Microsoft.Extensions.Logging;
 
@@ -16,6 +17,7 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
     private readonly ILogger _logger;
     private readonly TlsInput _input;
     private readonly TlsPipeWriter _output;
+    private readonly PeerWatch? _peer;
     private volatile bool _closing;
 
     public TlsTransport(KtlsStream stream, DeferredConnection connection, ILogger logger, bool watchesPeer)
@@ -39,6 +41,11 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
             connection.Features.Set(new ResponseFiles(_output, connection.ConnectionId, logger));
         }
 
+        if (watchesPeer)
+        {
+            _peer = WatchPeer();
+        }
+
         if (watchesPeer && connection.Features.Get<IConnectionHeartbeatFeature>() is { } heartbeat)
         {
             heartbeat.OnHeartbeat(static input => ((TlsInput)input).OnHeartbeat(), _input);
@@ -53,6 +60,7 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
     public async ValueTask DisposeAsync()
     {
         _closing = true;
+        _peer?.Dispose();
         await _input.DisposeAsync().ConfigureAwait(false);
         await Input.CompleteAsync().ConfigureAwait(false);
         try
@@ -63,6 +71,19 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
         {
             // The client does not take the rest.
             _connection.Fail(e);
+        }
+    }
+
+    private PeerWatch? WatchPeer()
+    {
+        try
+        {
+            return new PeerWatch(_connection.Socket.SafeHandle, _input.OnPeerEnded);
+        }
+        catch (ObjectDisposedException)
+        {
+            // Aborted meanwhile.
+            return null;
         }
     }
 

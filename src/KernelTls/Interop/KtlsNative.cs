@@ -138,5 +138,8 @@ internal static unsafe partial class KtlsNative
     internal static partial int KtlsNative_PollerDisarm(int poller, int watch);
 
     [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_PollerWatchPeer(int poller, SafeSocketHandle socket, long token);
+
+    [LibraryImport(LibraryName)]
     internal static partial int KtlsNative_PollerWait(int poller, long* tokens, int capacity, int* count);
 }
