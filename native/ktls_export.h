@@ -416,8 +416,8 @@ KTLS_EXPORT int32_t KtlsNative_ProbeKernel(KtlsProbe* probe);
 
 /* ---------------------------------------------------------------- readiness, and the peer's end */
 
-/* An epoll set for what .NET's Socket does not offer without a thread per wait: waiting for writability, for more bytes than
- * are there already (as many as SO_RCVLOWAT says), and for the peer's end without receiving. */
+/* An epoll set for what .NET's Socket does not offer without a thread per wait: waiting for writability, for more bytes
+ * than are there already (as many as SO_RCVLOWAT says), and for the peer's end without receiving. */
 typedef enum
 {
     KTLS_WAIT_WRITABLE = 0,
@@ -435,8 +435,8 @@ KTLS_EXPORT void KtlsNative_PollerClose(int32_t poller);
 KTLS_EXPORT int32_t KtlsNative_PollerArm(int32_t poller, int32_t socket, int32_t wait, int64_t token, int32_t* watch);
 KTLS_EXPORT int32_t KtlsNative_PollerDisarm(int32_t poller, int32_t watch);
 
-/* Reports token once, when the peer has ended its half of the connection (FIN), or reset it; data is not looked at. There
- * is nothing to give back: the watch ends with the last descriptor of socket. Once per socket (EEXIST). */
+/* Reports token once, when the peer has ended its half of the connection (FIN), or reset it; data is not looked at.
+ * There is nothing to give back: the watch ends with the last descriptor of socket. Once per socket (EEXIST). */
 KTLS_EXPORT int32_t KtlsNative_PollerWatchPeer(int32_t poller, int32_t socket, int64_t token);
 
 /* Blocks until something is reported. *count: 1 to capacity (1 to 256) tokens. KtlsNative_PollerClose does not wake

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waiting for readiness: an epoll set of duplicated descriptors, each armed for one report. The peer's end is watched on
- * the socket itself. No state is kept outside the kernel.
+ * Waiting for readiness: an epoll set of duplicated descriptors, each armed for one report. The peer's end is watched
+ * on the socket itself. No state is kept outside the kernel.
  */
 #include "ktls_export.h"
 

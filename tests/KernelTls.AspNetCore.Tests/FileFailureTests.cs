@@ -34,9 +34,9 @@ public class FileFailureTests
             foreach ((string? path, long offset, long? count) in new (string?, long, long?)[]
             {
                 (file.FullName, -1, null), (file.FullName, 100_001, null), (file.FullName, 0, -1), (file.FullName, 0, 100_001),
-                (file.FullName, 99_999, 2), (file.FullName, long.MaxValue, long.MaxValue), (Path.Combine(directory, "none"), 0, null),
-                (Path.Combine(directory, "none", "none"), 0, 10), (directory, 0, null), ("/proc/self/stat", 0, 10), ("", 0, null),
-                (null, 0, null),
+                (file.FullName, 99_999, 2), (file.FullName, long.MaxValue, long.MaxValue), ("/proc/self/stat", 0, 10),
+                (Path.Combine(directory, "none"), 0, null), (Path.Combine(directory, "none", "none"), 0, 10), (directory, 0, null),
+                ("", 0, null), (null, 0, null),
             })
             {
                 context.Response.ContentLength = 10;
@@ -58,7 +58,7 @@ public class FileFailureTests
 
     [Theory]
     [MemberData(nameof(BothSizes))]
-    public Task A_file_that_is_not_as_long_as_the_response_is_kestrel_s_to_judge(TlsMode mode, int size) => SideBySide.RunAsync(mode, async m =>
+    public Task Kestrel_judges_a_file_that_is_not_as_long_as_the_response(TlsMode mode, int size) => SideBySide.RunAsync(mode, async m =>
     {
         using PatternFile file = new(size);
         List<string> endings = [];

@@ -34,7 +34,8 @@ public class FileTests
 
         foreach (int size in new[]
         {
-            0, 1, ResponseFiles.SmallFile, ResponseFiles.SmallFile + 1, 65_536, ResponseFiles.PartSize, ResponseFiles.PartSize + 1, Size,
+            0, 1, ResponseFiles.SmallFile, ResponseFiles.SmallFile + 1, 65_536, ResponseFiles.PartSize,
+            ResponseFiles.PartSize + 1, Size,
         })
         {
             byte[] body = await client.GetByteArrayAsync(new Uri(server.Https, $"/?count={size}")).InTime($"{size} bytes");
@@ -360,27 +361,6 @@ public class FileTests
         Assert.InRange(meter.Records[^1], 1_001, 2_000);
     }
 
-    /// <summary>By the kernel's own count: what sendfile moves counts as written by system calls, what is sent from memory does not.</summary>
-    [Theory]
-    [InlineData("1.1", true)]
-    [InlineData("2.0", false)]
-    public async Task The_kernel_sends_the_file(string version, bool expected)
-    {
-        Cell.RequireKtls();
-        const int Large = 8_000_000;
-        using PatternFile file = new(Large);
-        await using Server server = await StartAsync(TlsMode.Kernel, context => SendAsync(context, file.FullName));
-        using HttpClient client = Server.CreateClient(version);
-        await Offloads.AssertInAsync(TlsMode.Kernel, client, server.Https);
-        long before = BytesWritten();
-
-        Pattern.AssertAt(0, await client.GetByteArrayAsync(server.Https).InTime());
-
-        long written = BytesWritten() - before;
-        Assert.Equal(expected, written >= Large);
-        Assert.InRange(written, 0, Large + (Large / 10));
-    }
-
     private static Task<Server> StartAsync(TlsMode mode, RequestDelegate handler) =>
         Server.StartAsync(mode, application: application => application.Map("{**path}", handler));
 
@@ -398,7 +378,4 @@ public class FileTests
 
     private static void AssertNoneWentTheStockWay(Server server) =>
         Assert.DoesNotContain(server.Events.Entries, e => e.Id.Name == nameof(LogMessages.FileGoesStockWay));
-
-    private static long BytesWritten() => long.Parse(
-        File.ReadLines("/proc/self/io").Single(l => l.StartsWith("wchar:", StringComparison.Ordinal))[6..], CultureInfo.InvariantCulture);
 }

@@ -1,7 +1,10 @@
+using System.Globalization;
 using System.Net.Sockets;
 using System.Security.Authentication;
 using KernelTls.Tests;
+using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Connections.Features;
+using Microsoft.AspNetCore.Http;
 
 namespace KernelTls.AspNetCore.Tests;
 
@@ -36,4 +39,32 @@ public class KernelTests
         Assert.Equal(0, after.DecryptError - before.DecryptError);
         Assert.Equal(receives == 1 ? KtlsDirections.Both : KtlsDirections.Send, KernelWord.DirectionsOf(accepted!));
     }
+
+    /// <summary>What sendfile moves counts as written by system calls (/proc/self/io), what is sent from memory does not.</summary>
+    [Theory]
+    [InlineData("1.1", true)]
+    [InlineData("2.0", false)]
+    public async Task The_kernel_sends_files(string version, bool expected)
+    {
+        Cell.RequireKtls();
+        const int Size = 8_000_000;
+        using PatternFile file = new(Size);
+        await using Server server = await Server.StartAsync(TlsMode.Kernel, application: application => application.Map("/file", context =>
+        {
+            context.Response.ContentLength = Size;
+            return context.Response.SendFileAsync(file.FullName);
+        }));
+        using HttpClient client = Server.CreateClient(version);
+        await Offloads.AssertInAsync(TlsMode.Kernel, client, server.Https);
+        long before = BytesWritten();
+
+        Pattern.AssertAt(0, await client.GetByteArrayAsync(new Uri(server.Https, "/file")).InTime());
+
+        long written = BytesWritten() - before;
+        Assert.Equal(expected, written >= Size);
+        Assert.InRange(written, 0, Size + (Size / 10));
+    }
+
+    private static long BytesWritten() => long.Parse(
+        File.ReadLines("/proc/self/io").Single(l => l.StartsWith("wchar:", StringComparison.Ordinal))[6..], CultureInfo.InvariantCulture);
 }

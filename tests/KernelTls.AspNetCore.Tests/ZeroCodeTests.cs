@@ -7,16 +7,13 @@ namespace KernelTls.AspNetCore.Tests;
 /// <summary>An application of its own that only references the package: KernelTls.ZeroCodeApp.</summary>
 public class ZeroCodeTests
 {
-    private const string KernelVariable = "DOTNET_SYSTEM_NET_SECURITY_KTLS";
-    private const string DirectVariable = "DOTNET_SYSTEM_NET_SECURITY_DIRECT_OPENSSL";
-
     [Fact]
     public async Task Without_the_toggle_nothing_is_registered()
     {
         string[] without = await ServicesAsync(("ASPNETCORE_PREVENTHOSTINGSTARTUP", "true"));
         string[] unset = await ServicesAsync();
-        string[] off = await ServicesAsync((KernelVariable, "0"));
-        string[] on = await ServicesAsync((KernelVariable, "1"));
+        string[] off = await ServicesAsync((Applications.KernelVariable, "0"));
+        string[] on = await ServicesAsync((Applications.KernelVariable, "1"));
 
         Assert.Contains(without, s => s.Contains("IConnectionListenerFactory", StringComparison.Ordinal));
         Assert.Equal(without, unset);
@@ -28,7 +25,7 @@ public class ZeroCodeTests
 
     [Theory]
     [InlineData(null, "stock")]
-    [InlineData(DirectVariable, "send=openssl (DirectOpenSsl) receive=openssl (DirectOpenSsl)")]
+    [InlineData(Applications.DirectVariable, "send=openssl (DirectOpenSsl) receive=openssl (DirectOpenSsl)")]
     public async Task The_toggle_alone_switches(string? variable, string expected)
     {
         Assert.Equal((expected, expected), await OffloadsAsync(variable is null ? [] : [(variable, "1")]));
@@ -41,7 +38,7 @@ public class ZeroCodeTests
             ? Offloads.Expected(TlsMode.Kernel, System.Security.Authentication.SslProtocols.Tls13)
             : "stock";
         Assert.True(KtlsPlatform.IsSupported || !Cell.KtlsExpected);
-        Assert.Equal((expected, expected), await OffloadsAsync((KernelVariable, "1")));
+        Assert.Equal((expected, expected), await OffloadsAsync((Applications.KernelVariable, "1")));
     }
 
     [Theory]
@@ -89,19 +86,6 @@ public class ZeroCodeTests
         }
     }
 
-    private static Process Start((string Name, string Value)[] environment, params string[] arguments)
-    {
-        const string Name = "KernelTls.ZeroCodeApp";
-        string path = Path.GetFullPath(Path.Combine(AppContext.BaseDirectory, "..", "..", Name, "release", $"{Name}.dll"));
-        Assert.True(File.Exists(path), path);
-        ProcessStartInfo start = new("dotnet", [path, .. arguments]) { RedirectStandardInput = true, RedirectStandardOutput = true };
-        start.Environment.Remove(KernelVariable);
-        start.Environment.Remove(DirectVariable);
-        foreach ((string name, string value) in environment)
-        {
-            start.Environment[name] = value;
-        }
-
-        return Process.Start(start)!;
-    }
+    private static Process Start((string Name, string Value)[] environment, params string[] arguments) =>
+        Applications.Start("KernelTls.ZeroCodeApp", environment, arguments);
 }

@@ -1,0 +1,43 @@
+using System.Collections.Concurrent;
+using KernelTls.AspNetCore;
+using Microsoft.AspNetCore.Connections;
+using Microsoft.AspNetCore.Connections.Features;
+using Microsoft.AspNetCore.Http.Features;
+
+namespace KernelTls.FileServer;
+
+/// <summary>The connections that are open, as a connection middleware behind UseHttps sees them.</summary>
+internal sealed class OpenConnections
+{
+    private readonly ConcurrentDictionary<string, Description> _open = new();
+
+    /// <summary>The middleware.</summary>
+    public ConnectionDelegate Track(ConnectionDelegate next) => async connection =>
+    {
+        ITlsHandshakeFeature tls = connection.Features.GetRequiredFeature<ITlsHandshakeFeature>();
+        IKtlsFeature? kernel = connection.Features.Get<IKtlsFeature>();
+        _open[connection.ConnectionId] = new Description(
+            connection.ConnectionId,
+            $"{connection.RemoteEndPoint}",
+            $"{tls.Protocol}",
+            $"{tls.NegotiatedCipherSuite}",
+            kernel is null ? "stock" : Describe(kernel.Offload.Send, kernel.Offload.SendFallbackReason),
+            kernel is null ? "stock" : Describe(kernel.Offload.Receive, kernel.Offload.ReceiveFallbackReason));
+        try
+        {
+            await next(connection);
+        }
+        finally
+        {
+            _open.TryRemove(connection.ConnectionId, out _);
+        }
+    };
+
+    public IEnumerable<Description> Describe() => _open.Values.OrderBy(d => d.Id, StringComparer.Ordinal);
+
+    private static string Describe(KtlsDataPath path, KtlsFallbackReason reason) =>
+        reason == KtlsFallbackReason.None ? $"{path}" : $"{path}: {reason}";
+
+    /// <summary>Send and Receive say who encrypts and decrypts and, if it is not the kernel, why.</summary>
+    internal sealed record Description(string Id, string Client, string Protocol, string Cipher, string Send, string Receive);
+}
