@@ -66,11 +66,11 @@ public partial class FileServerSampleTests
             said += line + "\n";
             if (Address().Match(line!) is { Success: true } match)
             {
-                return new Uri(match.Value);
+                return new Uri(match.Groups[1].Value);
             }
         }
     }
 
-    [GeneratedRegex(@"https://127\.0\.0\.1:\d+")]
+    [GeneratedRegex(@"listening on: (https://\S+)")]
     private static partial Regex Address();
 }

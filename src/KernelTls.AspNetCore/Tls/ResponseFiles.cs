@@ -38,10 +38,11 @@ internal sealed class ResponseFiles(TlsPipeWriter output, string connectionId, I
     /// <summary>In front of the body of a request that has just begun, where its connection has this feature.</summary>
     public static void Attach(IFeatureCollection request)
     {
-        if (request.Get<ResponseFiles>() is { } files)
+        IHttpResponseBodyFeature? body = request.Get<IHttpResponseBodyFeature>();
+        if (request.Get<ResponseFiles>() is { } files && body is not null && body != files)
         {
             files._request = request;
-            files._body = request.GetRequiredFeature<IHttpResponseBodyFeature>();
+            files._body = body;
             request.Set<IHttpResponseBodyFeature>(files);
         }
     }
