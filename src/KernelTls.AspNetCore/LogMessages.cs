@@ -38,6 +38,6 @@ internal static partial class LogMessages
     [LoggerMessage(11, LogLevel.Error, "Connection {ConnectionId}: a callback of ConnectionClosed failed.")]
     public static partial void ClosedCallbackFailed(this ILogger logger, string connectionId, Exception failure);
 
-    [LoggerMessage(12, LogLevel.Debug, "Connection {ConnectionId}: a file is sent the stock way, because the response's writer does not lead to the connection.")]
-    public static partial void FileGoesStockWay(this ILogger logger, string connectionId);
+    [LoggerMessage(12, LogLevel.Debug, "Connection {ConnectionId}: a file is copied, because the response's writer does not lead to the connection.")]
+    public static partial void FileIsCopied(this ILogger logger, string connectionId);
 }

@@ -44,7 +44,7 @@ public class FileTests
         }
 
         Assert.Single(server.Events.Entries, e => e.Id.Name == "ConnectionStart");
-        AssertNoneWentTheStockWay(server);
+        AssertNoneWasCopied(server);
     }
 
     [Theory]
@@ -108,7 +108,7 @@ public class FileTests
         }
 
         Assert.Single(server.Events.Entries, e => e.Id.Name == "ConnectionStart");
-        AssertNoneWentTheStockWay(server);
+        AssertNoneWasCopied(server);
         return answers.ToArray();
     });
 
@@ -143,7 +143,7 @@ public class FileTests
         }
 
         Assert.Single(server.Events.Entries, e => e.Id.Name == "ConnectionStart");
-        AssertNoneWentTheStockWay(server);
+        AssertNoneWasCopied(server);
     }
 
     [Theory]
@@ -155,7 +155,7 @@ public class FileTests
         {
             if (context.Request.Query.ContainsKey("late"))
             {
-                // Kestrel's own way from the first part on: the length is gone when the head is made.
+                // The length is gone when the head is made.
                 context.Response.ContentLength = Size;
                 context.Response.OnStarting(() =>
                 {
@@ -205,13 +205,13 @@ public class FileTests
             Pattern.AssertAt(i, body);
         }
 
-        AssertNoneWentTheStockWay(server);
+        AssertNoneWasCopied(server);
     }
 
     /// <summary>Kestrel then keeps what is written in buffers of its own.</summary>
     [Theory]
     [MemberData(nameof(All))]
-    public async Task While_a_flush_is_pending_the_file_goes_the_stock_way(TlsMode mode)
+    public async Task While_a_flush_is_pending_the_file_is_copied(TlsMode mode)
     {
         const int Before = 20_000_000;
         using PatternFile file = new(Before + Size);
@@ -233,7 +233,7 @@ public class FileTests
         await Pattern.ReceiveAsync(client, Before + Size).InTime();
 
         Assert.Equal(
-            Modes.OnOpenSsl.Contains(mode), server.Events.Entries.Any(e => e.Id.Name == nameof(LogMessages.FileGoesStockWay)));
+            Modes.OnOpenSsl.Contains(mode), server.Events.Entries.Any(e => e.Id.Name == nameof(LogMessages.FileIsCopied)));
     }
 
     /// <summary>Whatever stands in for the body wins.</summary>
@@ -314,7 +314,7 @@ public class FileTests
         await completed.Task.InTime("OnCompleted");
 
         Assert.Equal("yes", response.Headers.GetValues("X-Starting").Single());
-        AssertNoneWentTheStockWay(server);
+        AssertNoneWasCopied(server);
         return steps.ToArray();
     });
 
@@ -338,7 +338,7 @@ public class FileTests
         }
 
         Assert.Equal(0, await client.ReadAsync(new byte[1]).InTime("the end"));
-        AssertNoneWentTheStockWay(server);
+        AssertNoneWasCopied(server);
         return heads;
     });
 
@@ -376,6 +376,6 @@ public class FileTests
             long.TryParse(context.Request.Query[name].ToString(), CultureInfo.InvariantCulture, out long value) ? value : null;
     }
 
-    private static void AssertNoneWentTheStockWay(Server server) =>
-        Assert.DoesNotContain(server.Events.Entries, e => e.Id.Name == nameof(LogMessages.FileGoesStockWay));
+    private static void AssertNoneWasCopied(Server server) =>
+        Assert.DoesNotContain(server.Events.Entries, e => e.Id.Name == nameof(LogMessages.FileIsCopied));
 }

@@ -16,7 +16,7 @@ namespace KernelTls.AspNetCore.Tls;
 /// Kestrel stays in charge. The file goes through its response writer in parts that are memory by their length alone
 /// (<see cref="FilePlaceholder"/>); Kestrel counts them, keeps the order and times the flushes as ever, and at the connection's
 /// end of it, <see cref="TlsPipeWriter"/>, the parts are files again. Where the writer does not lead there, which shows before
-/// anything is counted, the file goes Kestrel's way; so does it without a Content-Length, where chunks have frames of their own.
+/// anything is counted, the file is copied; without a Content-Length, where chunks have frames of their own, it goes Kestrel's way.
 /// </para>
 /// <para>One object for all requests of a connection, which come one after the other.</para>
 /// </remarks>
@@ -60,9 +60,7 @@ internal sealed class ResponseFiles(TlsPipeWriter output, string connectionId, I
             return _body.SendFileAsync(path, offset, count, cancellationToken);
         }
 
-        return length <= SmallFile
-            ? ReadAsync(file, offset, (int)length, cancellationToken)
-            : SendAsync(path, file, offset, length, cancellationToken);
+        return SendAsync(file, offset, length, cancellationToken);
     }
 
     private bool HasLength => _request.Get<IHttpResponseFeature>()?.Headers.ContentLength is not null;
@@ -95,43 +93,30 @@ internal sealed class ResponseFiles(TlsPipeWriter output, string connectionId, I
         return null;
     }
 
-    private async Task ReadAsync(SafeFileHandle file, long offset, int length, CancellationToken cancellationToken)
-    {
-        byte[] buffer = ArrayPool<byte>.Shared.Rent(length);
-        try
-        {
-            int filled = 0;
-            using (file)
-            {
-                for (int read; filled < length; filled += read)
-                {
-                    read = RandomAccess.Read(file, buffer.AsSpan(filled, length - filled), offset + filled);
-                    if (read == 0)
-                    {
-                        // It became shorter; Kestrel says so when the response ends.
-                        break;
-                    }
-                }
-            }
-
-            await Writer.WriteAsync(buffer.AsMemory(0, filled), cancellationToken).ConfigureAwait(false);
-        }
-        finally
-        {
-            ArrayPool<byte>.Shared.Return(buffer);
-        }
-    }
-
-    private async Task SendAsync(
-        string path, SafeFileHandle file, long offset, long length, CancellationToken cancellationToken)
+    private async Task SendAsync(SafeFileHandle file, long offset, long length, CancellationToken cancellationToken)
     {
         FilePlaceholder? part = null;
-        IHttpMinResponseDataRateFeature? timing = _request.Get<IHttpMinResponseDataRateFeature>();
-        MinDataRate? rate = timing?.MinDataRate;
+        IHttpMinResponseDataRateFeature? timing = null;
+        MinDataRate? rate = null;
         try
         {
             cancellationToken.ThrowIfCancellationRequested();
+            if (length <= SmallFile)
+            {
+                await CopyAsync(file, offset, length, cancellationToken).ConfigureAwait(false);
+                return;
+            }
+
+            // Callbacks may change the head; afterwards it stays.
             await _body.StartAsync(cancellationToken).ConfigureAwait(false);
+            if (!HasLength)
+            {
+                await CopyAsync(file, offset, length, cancellationToken).ConfigureAwait(false);
+                return;
+            }
+
+            timing = _request.Get<IHttpMinResponseDataRateFeature>();
+            rate = timing?.MinDataRate;
             if (rate is not null)
             {
                 timing!.MinDataRate = ForPart(rate);
@@ -142,10 +127,10 @@ internal sealed class ResponseFiles(TlsPipeWriter output, string connectionId, I
                 cancellationToken.ThrowIfCancellationRequested();
                 int most = (int)Math.Min(length, PartSize - (offset % PartSize));
                 part = new FilePlaceholder(file, offset, most, ownsFile: most == length);
-                if (!HasLength || !TryWrite(part))
+                if (!TryWrite(part))
                 {
-                    logger.FileGoesStockWay(connectionId);
-                    await _body.SendFileAsync(path, offset, length, cancellationToken).ConfigureAwait(false);
+                    logger.FileIsCopied(connectionId);
+                    await CopyAsync(file, offset, length, cancellationToken).ConfigureAwait(false);
                     return;
                 }
 
@@ -169,6 +154,32 @@ internal sealed class ResponseFiles(TlsPipeWriter output, string connectionId, I
             {
                 timing!.MinDataRate = rate;
             }
+        }
+    }
+
+    /// <summary>As Kestrel does, but of the file that is open: its path may lead to another one by now.</summary>
+    private async Task CopyAsync(SafeFileHandle file, long offset, long length, CancellationToken cancellationToken)
+    {
+        byte[] buffer = ArrayPool<byte>.Shared.Rent(SmallFile);
+        try
+        {
+            while (length > 0)
+            {
+                int read = RandomAccess.Read(file, buffer.AsSpan(0, (int)Math.Min(length, SmallFile)), offset);
+                if (read == 0)
+                {
+                    // It became shorter; Kestrel says so when the response ends.
+                    return;
+                }
+
+                await Writer.WriteAsync(buffer.AsMemory(0, read), cancellationToken).ConfigureAwait(false);
+                offset += read;
+                length -= read;
+            }
+        }
+        finally
+        {
+            ArrayPool<byte>.Shared.Return(buffer);
         }
     }
 
