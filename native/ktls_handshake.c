@@ -101,9 +101,9 @@ static void HearAlert(const KtlsOpenSsl* api, const KtlsConnection* connection, 
     }
 }
 
-/* OpenSSL keeps the keys of the key exchange as long as the connection, for SSL_get_tmp_key alone: a secret that forward
- * secrecy wants gone, and 7 KiB where ML-KEM was part of it. Nobody shares these keys, so that they can lose their content
- * here. */
+/* OpenSSL keeps the keys of the key exchange as long as the connection, for SSL_get_tmp_key alone: a secret that
+ * forward secrecy wants gone, and 7 KiB where ML-KEM was part of it. Nobody shares these keys, so that they can lose
+ * their content here. */
 static void WipeExchangeKeys(const KtlsOpenSsl* api, SSL* ssl)
 {
     static const int Keys[] = {SSL_CTRL_GET_TMP_KEY, SSL_CTRL_GET_PEER_TMP_KEY};

@@ -77,7 +77,7 @@ public class RekeyInteropTests
         await using KtlsStream server = await listener.AcceptAsync(mode, SslProtocols.Tls13);
         await RunAsync(client, server, mode, update, async (i, output) =>
         {
-            await KeyUpdateTests.SayAsync(client, update == Update.Both ? "^rekey1^" : "^rekey^");
+            await KeyUpdateTests.SayAsync(client, update == Update.Both ? "^rekey^" : "^rekey1^");
             await output.UntilSaidAsync("- Rekey was completed", i + 1);
         });
     }
@@ -179,7 +179,7 @@ public class RekeyInteropTests
     private sealed class Lines
     {
         /// <summary>What s_server and gnutls-cli say about themselves, anywhere between the bytes that it received.</summary>
-        private static readonly string[] s_said = 
+        private static readonly string[] s_said =
         [
             "SSL_do_handshake -> 1", "Read BLOCK", "Write BLOCK", "- Rekey was completed",
         ];
