@@ -21,7 +21,9 @@ internal static class BenchCommand
     public static RootCommand Create()
     {
         Option<string[]> scenarios = ListOption("--scenario", "A row of the table; default: all.", [.. Row.All.Select(row => row.Name)]);
-        Option<string[]> modes = ListOption("--mode", "A mode; default: all.", [.. ModeTable.Names]);
+        scenarios.AcceptOnlyFromAmong([.. Row.All.Select(row => row.Name)]);
+        Option<string[]> modes = ListOption("--mode", "A mode; default: those of each row.", []);
+        modes.AcceptOnlyFromAmong([.. ModeTable.Names]);
         Option<string?> json = new("--json") { Description = "Writes the results to this file.", HelpName = "PATH" };
         Option<bool> goals = new("--goals") { Description = "A missed goal is a failure." };
         RootCommand command = new(
@@ -52,16 +54,15 @@ internal static class BenchCommand
         return command;
     }
 
-    private static Option<string[]> ListOption(string name, string description, string[] values)
+    private static Option<string[]> ListOption(string name, string description, string[] defaults)
     {
         Option<string[]> option = new(name)
         {
             Description = description,
             HelpName = "NAME",
             AllowMultipleArgumentsPerToken = true,
-            DefaultValueFactory = _ => values,
+            DefaultValueFactory = _ => defaults,
         };
-        option.AcceptOnlyFromAmong(values);
         return option;
     }
 
@@ -129,7 +130,9 @@ internal static class BenchCommand
         {
             return await run();
         }
-        catch (Exception e) when (e is BenchFailedException or AuthenticationException or IOException or SocketException or KtlsNotAvailableException)
+        catch (Exception e) when (
+            e is BenchFailedException or AuthenticationException or IOException or SocketException or HttpRequestException
+            or KtlsNotAvailableException)
         {
             await Console.Error.WriteLineAsync($"bench failed: {e.Message}{(e.InnerException is { } inner ? $" ({inner.Message})" : "")}");
             return Failed;

@@ -29,7 +29,7 @@ internal sealed class Comparison
     {
         BenchProcess.PrepareMachine();
         double? crypto = null;
-        if (_modes.Contains(ModeTable.Floor))
+        if (_modes.Length == 0 || _modes.Contains(ModeTable.Floor))
         {
             string answer = await BenchProcess.RunAsync([BenchCommand.Crypto], cancellationToken);
             crypto = Math.Round(double.Parse(answer, CultureInfo.InvariantCulture), 2);
@@ -38,10 +38,11 @@ internal sealed class Comparison
         List<Measurement> rows = [];
         foreach (string scenario in _scenarios)
         {
-            foreach (string mode in _modes)
+            Row row = Row.Find(scenario);
+            foreach (string mode in _modes.Length > 0 ? _modes : row.Modes)
             {
                 long started = Stopwatch.GetTimestamp();
-                Measurement measured = await MeasureAsync(Row.Find(scenario), mode, cancellationToken);
+                Measurement measured = await MeasureAsync(row, mode, cancellationToken);
                 rows.Add(measured);
                 _output.WriteLine($"measured {scenario} {mode}: {ResultTable.Describe(measured)}, {Stopwatch.GetElapsedTime(started).TotalSeconds:F0} s");
             }

@@ -1,6 +1,8 @@
 using System.Net.Security;
 using System.Net.Sockets;
+using KernelTls.AspNetCore;
 using KernelTls.Bench.Scenarios;
+using Microsoft.AspNetCore.Hosting;
 
 namespace KernelTls.Bench.Modes;
 
@@ -11,61 +13,110 @@ internal sealed class KtlsStreamMode : SslStreamMode
     private const int SolTls = 282;
     private const int TlsRxExpectNoPad = 4;
 
-    private readonly KtlsOptions _options;
+    private readonly Action<KtlsOptions> _configure;
+    private readonly KtlsOptions _options = new();
     private readonly KtlsDataPath _path;
+    private readonly Ends _ends;
 
-    private KtlsStreamMode(string name, BenchCertificates certificates, bool resume, KtlsOptions options, KtlsDataPath path)
+    private KtlsStreamMode(
+        string name, BenchCertificates certificates, bool resume, KtlsDataPath path, Ends ends, Action<KtlsOptions> configure)
         : base(certificates, resume)
     {
         Name = name;
-        _options = options;
         _path = path;
+        _ends = ends;
+        _configure = configure;
+        _configure(_options);
 
         // Here the library tries the kernel out, with sockets that the kernel counts: not while anything is measured.
         _ = KtlsPlatform.IsSupported;
     }
 
+    /// <summary>Which ends are this library's; the others are the stock stream's.</summary>
+    [Flags]
+    private enum Ends
+    {
+        Client = 1,
+        Server = 2,
+        Both = Client | Server,
+    }
+
     public override string Name { get; }
 
-    public override bool UsesKernel => _path == KtlsDataPath.Kernel;
+    public override int KernelEnds => _path != KtlsDataPath.Kernel ? 0 : _ends == Ends.Both ? 2 : 1;
 
     /// <summary>OpenSSL on the socket, without the kernel.</summary>
     public static KtlsStreamMode Direct(string name, BenchCertificates certificates, bool resume) =>
-        new(name, certificates, resume, new KtlsOptions { Mode = KtlsMode.Disabled, DirectOpenSsl = true }, KtlsDataPath.OpenSsl);
+        new(name, certificates, resume, KtlsDataPath.OpenSsl, Ends.Both, options =>
+        {
+            options.Mode = KtlsMode.Disabled;
+            options.DirectOpenSsl = true;
+        });
 
     public static KtlsStreamMode Kernel(string name, BenchCertificates certificates, bool resume) =>
-        new(name, certificates, resume, new KtlsOptions { Mode = KtlsMode.Required }, KtlsDataPath.Kernel);
+        new(name, certificates, resume, KtlsDataPath.Kernel, Ends.Both, Require);
 
     /// <summary>The kernel decrypts straight into the receiver's memory.</summary>
     public static KtlsStreamMode KernelWithoutPadding(string name, BenchCertificates certificates, bool resume) =>
-        new(name, certificates, resume, new KtlsOptions { Mode = KtlsMode.Required, ExpectNoPadding = true }, KtlsDataPath.Kernel);
+        new(name, certificates, resume, KtlsDataPath.Kernel, Ends.Both, options =>
+        {
+            Require(options);
+            options.ExpectNoPadding = true;
+        });
+
+    public static KtlsStreamMode KernelClient(string name, BenchCertificates certificates, bool resume) =>
+        new(name, certificates, resume, KtlsDataPath.Kernel, Ends.Client, Require);
+
+    public static KtlsStreamMode KernelServer(string name, BenchCertificates certificates, bool resume) =>
+        new(name, certificates, resume, KtlsDataPath.Kernel, Ends.Server, Require);
 
     public override ValueTask SendFileAsync(Stream stream, BenchFile file) =>
-        ((KtlsStream)stream).SendFileAsync(file.Handle, 0, file.Length);
+        stream is KtlsStream ktls ? ktls.SendFileAsync(file.Handle, 0, file.Length) : base.SendFileAsync(stream, file);
+
+    public override SocketsHttpHandler CreateHandler() =>
+        _ends.HasFlag(Ends.Client) ? base.CreateHandler().UseKernelTls(_options) : base.CreateHandler();
+
+    public override void ConfigureServer(IWebHostBuilder server)
+    {
+        if (_ends.HasFlag(Ends.Server))
+        {
+            server.UseKernelTls(_configure);
+        }
+    }
 
     public override void Verify(Stream stream, Socket socket)
     {
         base.Verify(stream, socket);
-        KtlsOffload offload = ((KtlsStream)stream).Offload;
+        if (stream is not KtlsStream ktls)
+        {
+            return;
+        }
+
+        KtlsOffload offload = ktls.Offload;
         if (offload.Send != _path || offload.Receive != _path)
         {
             throw new BenchFailedException($"{Name} runs on {offload}");
         }
 
-        if (UsesKernel && ExpectsNoPadding(socket) != _options.ExpectNoPadding)
+        if (KernelEnds > 0 && ExpectsNoPadding(socket) != _options.ExpectNoPadding)
         {
             throw new BenchFailedException($"{Name}: to the kernel, ExpectNoPadding is {!_options.ExpectNoPadding}");
         }
     }
 
-    protected override SslStream Create(NetworkStream transport) => new KtlsStream(transport, leaveInnerStreamOpen: false, _options);
+    protected override SslStream Create(NetworkStream transport, bool isServer) =>
+        _ends.HasFlag(isServer ? Ends.Server : Ends.Client)
+            ? new KtlsStream(transport, leaveInnerStreamOpen: false, _options)
+            : base.Create(transport, isServer);
 
     // By the variable's type: SslStream's own members would run the stock handshake.
     protected override Task ShakeHandsAsync(SslStream stream, SslClientAuthenticationOptions options) =>
-        ((KtlsStream)stream).AuthenticateAsClientAsync(options);
+        stream is KtlsStream ktls ? ktls.AuthenticateAsClientAsync(options) : base.ShakeHandsAsync(stream, options);
 
     protected override Task ShakeHandsAsync(SslStream stream, SslServerAuthenticationOptions options) =>
-        ((KtlsStream)stream).AuthenticateAsServerAsync(options);
+        stream is KtlsStream ktls ? ktls.AuthenticateAsServerAsync(options) : base.ShakeHandsAsync(stream, options);
+
+    private static void Require(KtlsOptions options) => options.Mode = KtlsMode.Required;
 
     private static bool ExpectsNoPadding(Socket socket)
     {

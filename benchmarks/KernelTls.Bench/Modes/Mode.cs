@@ -1,5 +1,7 @@
 using System.Net.Sockets;
 using KernelTls.Bench.Scenarios;
+using Microsoft.AspNetCore.Hosting;
+using Microsoft.AspNetCore.Server.Kestrel.Core;
 
 namespace KernelTls.Bench.Modes;
 
@@ -13,8 +15,11 @@ internal abstract class Mode
     /// <summary>As on the command line and in results.</summary>
     public abstract string Name { get; }
 
-    /// <summary>Data is encrypted and decrypted by the kernel, which counts the sockets.</summary>
-    public virtual bool UsesKernel => false;
+    /// <summary>At how many of a connection's two ends the kernel encrypts and decrypts; it counts those sockets.</summary>
+    public virtual int KernelEnds => 0;
+
+    /// <summary>As <see cref="KernelEnds"/>, of a connection between HttpClient and Kestrel.</summary>
+    public virtual int HttpKernelEnds => KernelEnds;
 
     /// <summary>There are certificates and sessions in this mode.</summary>
     public virtual bool HasHandshake => true;
@@ -43,15 +48,35 @@ internal abstract class Mode
         }
     }
 
+    /// <summary>What the URIs of requests begin with.</summary>
+    public virtual string Scheme => Uri.UriSchemeHttps;
+
+    /// <summary>HttpClient and Kestrel resume sessions where they may.</summary>
+    public virtual bool ResumesHttp => true;
+
+    /// <summary>HttpClient's connections to <see cref="BenchCertificates.Host"/>.</summary>
+    public abstract SocketsHttpHandler CreateHandler();
+
+    public virtual void ConfigureServer(IWebHostBuilder server)
+    {
+    }
+
+    public abstract void ConfigureEndpoint(ListenOptions endpoint);
+
     /// <summary>Throws unless the stream, over this socket, is in this mode.</summary>
     /// <exception cref="BenchFailedException">It is in another.</exception>
     public abstract void Verify(Stream stream, Socket socket);
 
-    /// <summary>Throws unless the kernel has counted what so many connections, both their ends, come to.</summary>
+    /// <summary>Throws unless the kernel has counted what so many connections come to.</summary>
     /// <exception cref="BenchFailedException">It has not.</exception>
-    public void Verify(KernelCounters counted, int connections)
+    public void Verify(KernelCounters counted, int connections) => VerifyEnds(counted, connections, KernelEnds);
+
+    /// <inheritdoc cref="Verify(KernelCounters, int)"/>
+    public void VerifyHttp(KernelCounters counted, int connections) => VerifyEnds(counted, connections, HttpKernelEnds);
+
+    private void VerifyEnds(KernelCounters counted, int connections, int kernelEnds)
     {
-        int ends = UsesKernel ? 2 * connections : 0;
+        int ends = kernelEnds * connections;
         if (counted != new KernelCounters(ends, ends))
         {
             throw new BenchFailedException($"{Name}: {connections} connections, and the kernel counts {counted} where {ends} were expected");

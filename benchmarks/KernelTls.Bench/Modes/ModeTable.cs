@@ -17,6 +17,8 @@ internal static class ModeTable
         (Opponent, (_, certificates, resume) => new PocMode(certificates, resume)),
         ("ktls", KtlsStreamMode.Kernel),
         ("ktls-nopad", KtlsStreamMode.KernelWithoutPadding),
+        ("ktls-client", KtlsStreamMode.KernelClient),
+        ("ktls-server", KtlsStreamMode.KernelServer),
     ];
 
     public static IReadOnlyList<string> Names { get; } = [.. s_modes.Select(mode => mode.Name)];

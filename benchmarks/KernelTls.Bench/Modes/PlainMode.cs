@@ -1,5 +1,6 @@
 using System.Net.Sockets;
 using KernelTls.Bench.Scenarios;
+using Microsoft.AspNetCore.Server.Kestrel.Core;
 
 namespace KernelTls.Bench.Modes;
 
@@ -9,6 +10,10 @@ internal sealed class PlainMode : Mode
     public override string Name => "plain";
 
     public override bool HasHandshake => false;
+
+    public override string Scheme => Uri.UriSchemeHttp;
+
+    public override bool ResumesHttp => false;
 
     public override Task<Stream> ConnectAsync(Socket socket) =>
         Task.FromResult<Stream>(new NetworkStream(socket, ownsSocket: true));
@@ -24,6 +29,12 @@ internal sealed class PlainMode : Mode
     /// <summary>The floor is the kernel's own way.</summary>
     public override ValueTask SendFileAsync(Stream stream, BenchFile file) =>
         ((NetworkStream)stream).Socket.SendFileAsync(file.Path);
+
+    public override SocketsHttpHandler CreateHandler() => new();
+
+    public override void ConfigureEndpoint(ListenOptions endpoint)
+    {
+    }
 
     public override void Verify(Stream stream, Socket socket)
     {

@@ -1,6 +1,7 @@
 using System.Net.Security;
 using System.Net.Sockets;
 using KernelTls.Bench.Poc;
+using Microsoft.AspNetCore.Server.Kestrel.Core;
 
 namespace KernelTls.Bench.Modes;
 
@@ -8,12 +9,25 @@ namespace KernelTls.Bench.Modes;
 internal sealed class PocMode : Mode
 {
     private readonly PocContext _context;
+    private readonly SslStreamMode _stock;
 
-    public PocMode(BenchCertificates certificates, bool resume) => _context = new PocContext(certificates, resume);
+    public PocMode(BenchCertificates certificates, bool resume)
+    {
+        _context = new PocContext(certificates, resume);
+        _stock = new SslStreamMode(certificates, resume);
+    }
 
     public override string Name => ModeTable.Opponent;
 
-    public override bool UsesKernel => true;
+    public override int KernelEnds => 2;
+
+    /// <summary>It had no server.</summary>
+    public override int HttpKernelEnds => 1;
+
+    /// <summary>TLS is the connect callback's: HttpClient would put its own over it.</summary>
+    public override string Scheme => Uri.UriSchemeHttp;
+
+    public override bool ResumesHttp => false;
 
     public override Task<Stream> ConnectAsync(Socket socket) => _context.ConnectAsync(socket);
 
@@ -26,6 +40,18 @@ internal sealed class PocMode : Mode
         poc.EndSending();
         return Task.CompletedTask;
     }
+
+    public override SocketsHttpHandler CreateHandler() => new()
+    {
+        ConnectCallback = async (context, cancellationToken) =>
+        {
+            Socket socket = new(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
+            await socket.ConnectAsync(context.DnsEndPoint, cancellationToken);
+            return await _context.ConnectAsync(socket);
+        },
+    };
+
+    public override void ConfigureEndpoint(ListenOptions endpoint) => _stock.ConfigureEndpoint(endpoint);
 
     public override void Verify(Stream stream, Socket socket)
     {

@@ -1,12 +1,16 @@
 using System.Net.Security;
 using System.Net.Sockets;
 using System.Security.Authentication;
+using Microsoft.AspNetCore.Hosting;
+using Microsoft.AspNetCore.Server.Kestrel.Core;
 
 namespace KernelTls.Bench.Modes;
 
 /// <summary>The stock stream: what everything else is a ratio to.</summary>
 internal class SslStreamMode : Mode
 {
+    private readonly BenchCertificates _certificates;
+    private readonly bool _resume;
     private readonly SslClientAuthenticationOptions _client;
     private readonly SslServerAuthenticationOptions _server;
 
@@ -14,6 +18,9 @@ internal class SslStreamMode : Mode
     /// <param name="resume">Both ends resume sessions.</param>
     public SslStreamMode(BenchCertificates certificates, bool resume)
     {
+        _certificates = certificates;
+        _resume = resume;
+
         // No CipherSuitesPolicy: it would keep the stock stream from resuming. The default is what Verify asks for.
         _client = new SslClientAuthenticationOptions
         {
@@ -34,14 +41,14 @@ internal class SslStreamMode : Mode
 
     public override async Task<Stream> ConnectAsync(Socket socket)
     {
-        SslStream stream = Create(new NetworkStream(socket, ownsSocket: true));
+        SslStream stream = Create(new NetworkStream(socket, ownsSocket: true), isServer: false);
         await ShakeHandsAsync(stream, _client);
         return stream;
     }
 
     public override async Task<Stream> AcceptAsync(Socket socket)
     {
-        SslStream stream = Create(new NetworkStream(socket, ownsSocket: true));
+        SslStream stream = Create(new NetworkStream(socket, ownsSocket: true), isServer: true);
         await ShakeHandsAsync(stream, _server);
         return stream;
     }
@@ -57,7 +64,24 @@ internal class SslStreamMode : Mode
         }
     }
 
-    protected virtual SslStream Create(NetworkStream transport) => new(transport);
+    public override SocketsHttpHandler CreateHandler() => new()
+    {
+        SslOptions = new SslClientAuthenticationOptions
+        {
+            EnabledSslProtocols = SslProtocols.Tls13,
+            CertificateChainPolicy = _certificates.CreateTrust(),
+            AllowTlsResume = _resume,
+        },
+    };
+
+    public override void ConfigureEndpoint(ListenOptions endpoint) => endpoint.UseHttps(https =>
+    {
+        https.ServerCertificate = _certificates.Server;
+        https.SslProtocols = SslProtocols.Tls13;
+        https.OnAuthenticate = (_, options) => options.AllowTlsResume = _resume;
+    });
+
+    protected virtual SslStream Create(NetworkStream transport, bool isServer) => new(transport);
 
     protected virtual Task ShakeHandsAsync(SslStream stream, SslClientAuthenticationOptions options) =>
         stream.AuthenticateAsClientAsync(options);

@@ -4,7 +4,7 @@ namespace KernelTls.Bench.Scenarios;
 
 /// <summary>On one connection: the client sends 64 bytes, the server answers with so many, the client reads them all.</summary>
 /// <remarks>Reads are loops of their own: the base class's ReadExactlyAsync would allocate, and that is counted.</remarks>
-internal class Exchange : Scenario
+internal class Exchange : StreamScenario
 {
     private const int RequestSize = 64;
     private const int LargestRead = 64 * 1024;

@@ -3,7 +3,7 @@ using KernelTls.Bench.Modes;
 namespace KernelTls.Bench.Scenarios;
 
 /// <summary>Connect, shake hands, 64 bytes there and back, close in order.</summary>
-internal sealed class ShortConnection : Scenario
+internal sealed class ShortConnection : StreamScenario
 {
     private const int MessageSize = 64;
 

@@ -1,0 +1,32 @@
+using System.Net;
+using System.Net.Sockets;
+using KernelTls.Bench.Modes;
+
+namespace KernelTls.Bench.Scenarios;
+
+/// <summary>The mode's streams themselves.</summary>
+internal abstract class StreamScenario : Scenario
+{
+    protected StreamScenario(Mode mode)
+        : base(mode)
+    {
+        Listener = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        Listener.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+        Listener.Listen();
+    }
+
+    protected Socket Listener { get; }
+
+    public override void Dispose() => Listener.Dispose();
+
+    /// <summary>A connection of which it is certain that it is in the mode under test: by its own words and the kernel's.</summary>
+    protected async Task<ConnectionPair> OpenVerifiedAsync()
+    {
+        KernelCounters before = KernelCounters.Read();
+        ConnectionPair pair = await ConnectionPair.OpenAsync(Listener, Mode);
+        Mode.Verify(pair.Client, pair.ClientSocket);
+        Mode.Verify(pair.Server, pair.ServerSocket);
+        Mode.Verify(KernelCounters.Read().Since(before), connections: 1);
+        return pair;
+    }
+}
