@@ -3,8 +3,8 @@ using System.Security.Authentication;
 
 namespace KernelTls.Demo;
 
-/// <summary>What one end of a connection says about itself after the handshake.</summary>
-internal sealed record ConnectionFacts(string Side, SslProtocols Protocol, TlsCipherSuite CipherSuite, KtlsOffload Offload)
+/// <summary>What one end of a connection says about itself after the handshake; without an offload it is the stock TLS.</summary>
+internal sealed record ConnectionFacts(string Side, SslProtocols Protocol, TlsCipherSuite CipherSuite, KtlsOffload? Offload)
 {
     public static ConnectionFacts Of(string side, KtlsStream stream) =>
         new(side, stream.SslProtocol, stream.NegotiatedCipherSuite, stream.Offload);
@@ -16,11 +16,11 @@ internal sealed record ConnectionFacts(string Side, SslProtocols Protocol, TlsCi
         _ => protocol.ToString(),
     };
 
-    public KtlsDataPath PathOf(KtlsDirections direction) =>
-        direction == KtlsDirections.Send ? Offload.Send : Offload.Receive;
+    public bool IsInKernel(KtlsDirections direction) => Offload is not null && ReasonOf(direction) == KtlsFallbackReason.None;
 
-    public KtlsFallbackReason ReasonOf(KtlsDirections direction) =>
-        direction == KtlsDirections.Send ? Offload.SendFallbackReason : Offload.ReceiveFallbackReason;
+    /// <summary>Why the kernel does not do it; null: it does, or this end is the stock TLS and does not ask.</summary>
+    public KtlsFallbackReason? ReasonOf(KtlsDirections direction) =>
+        direction == KtlsDirections.Send ? Offload?.SendFallbackReason : Offload?.ReceiveFallbackReason;
 
-    public override string ToString() => $"{Side}  {NameOf(Protocol)}  {CipherSuite}  {Offload}";
+    public override string ToString() => $"{Side}  {NameOf(Protocol)}  {CipherSuite}  {Offload?.ToString() ?? "stock SslStream"}";
 }

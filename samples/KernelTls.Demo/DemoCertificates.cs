@@ -1,5 +1,4 @@
 using System.Net;
-using System.Net.Security;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 
@@ -15,21 +14,19 @@ internal sealed class DemoCertificates : IDisposable
     private static readonly TimeSpan s_clockSkew = TimeSpan.FromHours(1);
 
     private readonly X509Certificate2 _authority;
-    private readonly X509Certificate2 _server;
     private readonly DirectoryInfo _directory;
 
     public DemoCertificates()
     {
         using ECDsa authorityKey = ECDsa.Create(ECCurve.NamedCurves.nistP256);
         _authority = MakeAuthority(authorityKey);
-        _server = MakeServer(_authority);
-        ForServer = SslStreamCertificateContext.Create(_server, additionalCertificates: null, offline: true);
+        Server = MakeServer(_authority);
         _directory = Directory.CreateTempSubdirectory("kerneltls-demo-");
         AuthorityFile = Path.Combine(_directory.FullName, "authority.pem");
         File.WriteAllText(AuthorityFile, _authority.ExportCertificatePem());
     }
 
-    public SslStreamCertificateContext ForServer { get; }
+    public X509Certificate2 Server { get; }
 
     /// <summary>Path of the authority's certificate in PEM.</summary>
     public string AuthorityFile { get; }
@@ -46,7 +43,7 @@ internal sealed class DemoCertificates : IDisposable
     public void Dispose()
     {
         _directory.Delete(recursive: true);
-        _server.Dispose();
+        Server.Dispose();
         _authority.Dispose();
     }
 

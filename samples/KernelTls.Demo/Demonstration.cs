@@ -58,8 +58,8 @@ internal sealed class Demonstration
     [
         .. from end in ends
            from direction in new[] { KtlsDirections.Send, KtlsDirections.Receive }
-           let reason = end.ReasonOf(direction)
-           where reason != KtlsFallbackReason.None
+           where end.ReasonOf(direction) is not (null or KtlsFallbackReason.None)
+           let reason = end.ReasonOf(direction)!.Value
            group direction by (end.Protocol, reason) into same
            select $"{ConnectionFacts.NameOf(same.Key.Protocol)} {string.Join(" and ", same.Distinct()).ToLowerInvariant()}: not in the kernel "
                + $"({same.Key.reason}): {FallbackText.Of(same.Key.reason)}",
@@ -82,8 +82,7 @@ internal sealed class Demonstration
                 $"there is no kernel TLS here ({KtlsPlatform.NotSupportedReason}); {downloads} came through over the stock SslStream");
         }
 
-        if (!ends.Exists(end => end.Offload.SendFallbackReason == KtlsFallbackReason.None
-            || end.Offload.ReceiveFallbackReason == KtlsFallbackReason.None))
+        if (!ends.Exists(end => end.IsInKernel(KtlsDirections.Send) || end.IsInKernel(KtlsDirections.Receive)))
         {
             throw new DemoFailedException($"no direction of any connection was in the kernel; {downloads} came through without");
         }

@@ -1,6 +1,5 @@
 using System.Security.Authentication;
 using KernelTls.Demo.Peers;
-using KernelTls.Demo.Server;
 
 namespace KernelTls.Demo;
 
@@ -31,7 +30,7 @@ internal sealed class Trial
         KernelCounters before = KernelCounters.Read();
         _output.WriteLine();
         _output.WriteLine($"{ConnectionFacts.NameOf(protocol)}: kernel counters before: {before}");
-        await using (FileServer server = new(_file, _certificates.ForServer, protocol))
+        await using (FileServer server = await FileServer.StartAsync(_file, _certificates, protocol, cancellationToken))
         {
             IPeer[] peers =
             [
