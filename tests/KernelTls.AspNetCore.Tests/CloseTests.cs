@@ -1,5 +1,7 @@
+using System.Diagnostics;
 using System.Net.Security;
 using System.Net.Sockets;
+using System.Runtime.ExceptionServices;
 using System.Security.Authentication;
 using System.Text;
 using KernelTls.Tests;
@@ -20,6 +22,8 @@ public class CloseTests
 
     public static TheoryData<TlsMode, bool> Either => Modes.With(true, false);
 
+    public static TheoryData<TlsMode> OnOpenSsl => [.. Modes.OnOpenSsl];
+
     public static TheoryData<TlsMode, SslProtocols> AllOnOpenSsl => Modes.AllOnOpenSsl;
 
     /// <summary>The stock server sends none; on OpenSSL the client learns that nothing is missing.</summary>
@@ -39,6 +43,47 @@ public class CloseTests
         await client.CopyToAsync(answer).InTime("the end of the stream");
 
         Assert.InRange(answer.Length, 100_000, 101_000);
+    }
+
+    /// <summary>The peer's end is watched while the connection is being closed: the one must not meet what the other disposes.</summary>
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task Where_both_ends_close_at_once_nothing_is_thrown(TlsMode mode)
+    {
+        const int Connections = 100;
+        await using Server server = await Server.StartAsync(mode);
+        int thrown = 0;
+        AppDomain.CurrentDomain.FirstChanceException += Count;
+        try
+        {
+            for (int i = 0; i < Connections; i++)
+            {
+                using Socket socket = await server.ConnectSocketAsync();
+                await using KtlsStream client = new(new NetworkStream(socket), false, Modes.OptionsOf(TlsMode.DirectOpenSsl));
+                await client.AuthenticateAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)).InTime();
+                await Raw.RequestAsync(client, "/bytes/10", close: true);
+                await client.ReadAsync(new byte[1000]).InTime("the response");
+                await client.ShutdownAsync().InTime("close_notify");
+                socket.Shutdown(SocketShutdown.Send);
+                while (await client.ReadAsync(new byte[1000]).InTime("the end") > 0)
+                {
+                }
+            }
+        }
+        finally
+        {
+            AppDomain.CurrentDomain.FirstChanceException -= Count;
+        }
+
+        Assert.Equal(0, thrown);
+
+        void Count(object? sender, FirstChanceExceptionEventArgs e)
+        {
+            if (new StackTrace().ToString().Contains("TlsInput", StringComparison.Ordinal))
+            {
+                Interlocked.Increment(ref thrown);
+            }
+        }
     }
 
     [Theory]

@@ -134,14 +134,19 @@ internal sealed class ResponseFiles(TlsPipeWriter output, string connectionId, I
                     return;
                 }
 
-                await Writer.FlushAsync(cancellationToken).ConfigureAwait(false);
+                // A write flushes as well. It sees where this is all of the body, before the client can: a client that has
+                // everything may go, and aborts nothing by it.
+                await Writer.WriteAsync(ReadOnlyMemory<byte>.Empty, cancellationToken).ConfigureAwait(false);
                 part.ThrowIfUnreadable();
                 offset += most;
                 length -= most;
             }
-
-            // Where this was all of the body, Kestrel now sees that and does not cancel RequestAborted any more.
-            await Writer.WriteAsync(ReadOnlyMemory<byte>.Empty, CancellationToken.None).ConfigureAwait(false);
+        }
+        catch (OperationCanceledException)
+        {
+            // The connection was aborted, perhaps because of the file.
+            part?.ThrowIfUnreadable();
+            throw;
         }
         finally
         {

@@ -37,6 +37,8 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
     private bool _hasWatched;
     private bool _ended;
     private bool _watchesSocket;
+    private volatile bool _isStopped;
+    private volatile bool _hasPeerEnded;
 
     public override bool CanRead => true;
 
@@ -75,7 +77,11 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
     }
 
     /// <summary>The peer sends no more: who reads sees it, and where nobody does, the watch.</summary>
-    public void OnPeerEnded() => Watch();
+    public void OnPeerEnded()
+    {
+        _hasPeerEnded = true;
+        Watch();
+    }
 
     public override int Read(byte[] buffer, int offset, int count) => throw new NotSupportedException();
 
@@ -89,16 +95,31 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
     {
     }
 
-    /// <summary>No watch begins any more. One that is pending ends with the socket.</summary>
-    protected override void Dispose(bool disposing)
+    /// <summary>
+    /// No watch begins any more. One that is at work behind the peer's end has nothing to wait for; one that waits for the peer
+    /// ends with the socket.
+    /// </summary>
+    public override async ValueTask DisposeAsync()
     {
-        TryMove(State.Idle, State.Stopped);
-        base.Dispose(disposing);
+        Task watch;
+        lock (_lock)
+        {
+            _isStopped = true;
+            TryMove(State.Idle, State.Stopped);
+            watch = _watch;
+        }
+
+        if (_hasPeerEnded)
+        {
+            await watch.ConfigureAwait(false);
+        }
+
+        await base.DisposeAsync().ConfigureAwait(false);
     }
 
     private void Watch()
     {
-        if (_state != State.Idle)
+        if (_state != State.Idle || _isStopped)
         {
             return;
         }
@@ -218,6 +239,13 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
     {
         // The heartbeat goes through all connections.
         await Task.CompletedTask.ConfigureAwait(ConfigureAwaitOptions.ForceYielding);
+        if (_isStopped)
+        {
+            // The client has gone because the server has: there is nobody to tell.
+            _state = State.Idle;
+            return;
+        }
+
         try
         {
             _watched ??= new byte[1];

@@ -10,6 +10,9 @@ namespace KernelTls.AspNetCore.Tls;
 /// <summary>The pipe that Kestrel's HTTP reads from and writes to, over a TLS stream that has shaken hands.</summary>
 internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
 {
+    /// <summary>Of data (RFC 8446, section 5.1).</summary>
+    private const int LargestRecord = 1 << 14;
+
     /// <summary>For what is still to be sent when the application is through; the stream limits close_notify itself.</summary>
     private static readonly TimeSpan s_closeLimit = TimeSpan.FromSeconds(3);
 
@@ -29,9 +32,9 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
         Input = PipeReader.Create(
             _input,
             new StreamPipeReaderOptions(
-                connection.MemoryPool,
-                bufferSize: Math.Min(connection.MemoryPool.MaxBufferSize, 4096),
-                minimumReadSize: 2048,
+                pool: null, // the connection's has blocks of 4 KiB: four receives for a record
+                bufferSize: LargestRecord,
+                minimumReadSize: LargestRecord / 4,
                 leaveOpen: true,
                 useZeroByteReads: connection.WaitForData));
         Output = _output;
