@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using System.Diagnostics;
 using System.Net.Security;
 using System.Net.Sockets;
@@ -51,37 +52,33 @@ public class CloseTests
     public async Task Where_both_ends_close_at_once_nothing_is_thrown(TlsMode mode)
     {
         const int Connections = 100;
-        await using Server server = await Server.StartAsync(mode);
-        int thrown = 0;
-        AppDomain.CurrentDomain.FirstChanceException += Count;
+        ConcurrentQueue<string> thrown = [];
+        AppDomain.CurrentDomain.FirstChanceException += Note;
         try
         {
+            await using Server server = await Server.StartAsync(mode);
             for (int i = 0; i < Connections; i++)
             {
                 using Socket socket = await server.ConnectSocketAsync();
                 await using KtlsStream client = new(new NetworkStream(socket), false, Modes.OptionsOf(TlsMode.DirectOpenSsl));
                 await client.AuthenticateAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)).InTime();
                 await Raw.RequestAsync(client, "/bytes/10", close: true);
-                await client.ReadAsync(new byte[1000]).InTime("the response");
-                await client.ShutdownAsync().InTime("close_notify");
-                socket.Shutdown(SocketShutdown.Send);
-                while (await client.ReadAsync(new byte[1000]).InTime("the end") > 0)
-                {
-                }
+                Assert.NotEqual(0, await client.ReadAsync(new byte[1000]).InTime("the response"));
             }
         }
         finally
         {
-            AppDomain.CurrentDomain.FirstChanceException -= Count;
+            AppDomain.CurrentDomain.FirstChanceException -= Note;
         }
 
-        Assert.Equal(0, thrown);
+        Assert.Empty(thrown);
 
-        void Count(object? sender, FirstChanceExceptionEventArgs e)
+        void Note(object? sender, FirstChanceExceptionEventArgs e)
         {
-            if (new StackTrace().ToString().Contains("TlsInput", StringComparison.Ordinal))
+            string where = new StackTrace().ToString();
+            if (where.Contains("TlsInput", StringComparison.Ordinal))
             {
-                Interlocked.Increment(ref thrown);
+                thrown.Enqueue($"{e.Exception}{where}");
             }
         }
     }

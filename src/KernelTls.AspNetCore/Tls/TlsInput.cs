@@ -28,11 +28,15 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
         Stopped,
     }
 
+    /// <summary>For a peer that wants something sent before it reads on; the socket's end then ends the watch.</summary>
+    private static readonly TimeSpan s_watchLimit = TimeSpan.FromSeconds(1);
+
     private readonly Lock _lock = new();
     private volatile State _state;
     private int _reads;
     private int _readsAtLastBeat = -1;
     private Task _watch = Task.CompletedTask;
+    private Task _socketWatch = Task.CompletedTask;
     private byte[]? _watched;
     private bool _hasWatched;
     private bool _ended;
@@ -101,17 +105,17 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
     /// </summary>
     public override async ValueTask DisposeAsync()
     {
-        Task watch;
+        Task watches;
         lock (_lock)
         {
             _isStopped = true;
             TryMove(State.Idle, State.Stopped);
-            watch = _watch;
+            watches = Task.WhenAll(_watch, _socketWatch);
         }
 
         if (_hasPeerEnded)
         {
-            await watch.ConfigureAwait(false);
+            await watches.WaitAsync(s_watchLimit).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
         }
 
         await base.DisposeAsync().ConfigureAwait(false);
@@ -119,19 +123,24 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
 
     private void Watch()
     {
-        if (_state != State.Idle || _isStopped)
+        if (_state != State.Idle)
         {
             return;
         }
 
         lock (_lock)
         {
+            if (_isStopped)
+            {
+                return;
+            }
+
             if (_ended)
             {
                 if (!_watchesSocket)
                 {
                     _watchesSocket = true;
-                    _ = WatchSocketAsync();
+                    _socketWatch = WatchSocketAsync();
                 }
             }
             else if (!_hasWatched && TryMove(State.Idle, State.Watching))
