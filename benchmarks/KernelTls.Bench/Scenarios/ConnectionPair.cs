@@ -6,11 +6,6 @@ namespace KernelTls.Bench.Scenarios;
 /// <summary>Both ends of one connection.</summary>
 internal sealed record ConnectionPair(Stream Client, Stream Server, Socket ClientSocket, Socket ServerSocket)
 {
-    // linux/tcp.h: struct tcp_info, tcpi_bytes_received.
-    private const int SolTcp = 6;
-    private const int TcpInfo = 11;
-    private const int BytesReceivedOffset = 128;
-
     public static async Task<ConnectionPair> OpenAsync(Socket listener, Mode mode)
     {
         Socket client = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
@@ -36,14 +31,7 @@ internal sealed record ConnectionPair(Stream Client, Stream Server, Socket Clien
     }
 
     /// <summary>What the server has sent so far, handshake and records included: the kernel's count.</summary>
-    public long BytesOnTheWire()
-    {
-        Span<byte> info = stackalloc byte[BytesReceivedOffset + sizeof(long)];
-        int length = ClientSocket.GetRawSocketOption(SolTcp, TcpInfo, info);
-        return length >= info.Length
-            ? BitConverter.ToInt64(info[BytesReceivedOffset..])
-            : throw new BenchFailedException("this kernel's TCP_INFO has no count of received bytes");
-    }
+    public long BytesOnTheWire() => TcpInfo.BytesReceived(ClientSocket);
 
     private static async Task ExpectEndAsync(Stream stream, byte[] buffer)
     {

@@ -16,11 +16,6 @@ internal sealed class HttpExchange : Scenario
 {
     private const int BufferSize = 64 * 1024;
 
-    // linux/tcp.h: struct tcp_info, tcpi_bytes_acked.
-    private const int SolTcp = 6;
-    private const int TcpInfo = 11;
-    private const int BytesAckedOffset = 120;
-
     private readonly HttpExchangeKind _kind;
     private readonly byte[] _body;
     private readonly byte[] _clientBuffer = new byte[BufferSize];
@@ -178,17 +173,7 @@ internal sealed class HttpExchange : Scenario
 
         if (_kind.Closes && connection.Features.Get<IConnectionSocketFeature>()?.Socket is { } socket)
         {
-            _bytesOfLastHandshake = BytesAcknowledged(socket);
+            _bytesOfLastHandshake = TcpInfo.BytesAcknowledged(socket);
         }
-    }
-
-    /// <summary>Of what the server has sent, by the kernel's count.</summary>
-    private static long BytesAcknowledged(Socket socket)
-    {
-        Span<byte> info = stackalloc byte[BytesAckedOffset + sizeof(long)];
-        int length = socket.GetRawSocketOption(SolTcp, TcpInfo, info);
-        return length >= info.Length
-            ? BitConverter.ToInt64(info[BytesAckedOffset..])
-            : throw new BenchFailedException("this kernel's TCP_INFO has no count of acknowledged bytes");
     }
 }

@@ -1,0 +1,26 @@
+using System.Net.Sockets;
+
+namespace KernelTls.Bench;
+
+/// <summary>What the kernel has counted of a connection (linux/tcp.h, struct tcp_info).</summary>
+internal static class TcpInfo
+{
+    private const int SolTcp = 6;
+    private const int Option = 11;
+    private const int BytesAckedOffset = 120;
+    private const int BytesReceivedOffset = 128;
+
+    /// <summary>Bytes that this end has sent and the peer has acknowledged.</summary>
+    public static long BytesAcknowledged(Socket socket) => Read(socket, BytesAckedOffset);
+
+    public static long BytesReceived(Socket socket) => Read(socket, BytesReceivedOffset);
+
+    private static long Read(Socket socket, int offset)
+    {
+        Span<byte> info = stackalloc byte[offset + sizeof(long)];
+        int length = socket.GetRawSocketOption(SolTcp, Option, info);
+        return length >= info.Length
+            ? BitConverter.ToInt64(info[offset..])
+            : throw new BenchFailedException("this kernel's TCP_INFO has no counts of bytes");
+    }
+}
