@@ -90,12 +90,7 @@ public class CurlInteropTests : InteropTest
 
     internal static ExternalProgram Start(
         ForeignPeer listener, TemporaryDirectory directory, SslProtocols version, params string[] more) =>
-        ExternalProgram.Start(
-            "curl",
-            directory.FullName,
-            ["--silent", "--show-error", "--max-time", $"{Limits.Wait.TotalSeconds}", "--tlsv1.2",
-            "--tls-max", version == SslProtocols.Tls12 ? "1.2" : "1.3", "--cacert", Certificates.WriteAuthority(directory.FullName),
-            "--resolve", $"localhost:{listener.PortText}:127.0.0.1", .. more, $"https://localhost:{listener.PortText}/"]);
+        Curl.Start(listener.Port, directory, version, [.. more, Curl.Address(listener.Port)]);
 
     private static async Task<Frame> ReadFrameAsync(KtlsStream stream)
     {

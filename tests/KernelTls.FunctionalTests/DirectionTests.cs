@@ -75,8 +75,8 @@ public class DirectionTests : KernelTest
 
         for (int i = 0; i < 3; i++)
         {
-            await KeyUpdateTests.UpdateAsync(client, request);
-            await KeyUpdateTests.SayAsync(client, $"after update {i}");
+            await OpenSslProgram.UpdateKeysAsync(client, request);
+            await client.SayAsync($"after update {i}");
             try
             {
                 Assert.Equal($"after update {i}\n", await KeyUpdateTests.ReadLineAsync(server).InTime());

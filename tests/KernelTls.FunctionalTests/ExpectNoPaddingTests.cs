@@ -121,7 +121,7 @@ public class ExpectNoPaddingTests : KernelTest
     /// <summary>A client that sends what it is given in records of at most 1000 bytes, padded to a multiple of 512 or not.</summary>
     private static ExternalProgram Connect(ForeignPeer listener, TemporaryDirectory directory, bool padding) =>
         OpenSslProgram.Connect(
-            listener, directory, SslProtocols.Tls13, ["-max_send_frag", "1000", .. padding ? s_padding : []]);
+            listener.Port, directory, SslProtocols.Tls13, ["-max_send_frag", "1000", .. padding ? s_padding : []]);
 
     private static Task<(KtlsStream Stream, Socket Socket)> AcceptAsync(ForeignPeer listener, bool expectNone) =>
         listener.AcceptAsync(new KtlsOptions { Mode = KtlsMode.Preferred, ExpectNoPadding = expectNone });

@@ -33,8 +33,8 @@ public class KeyUpdateTests
         await server.WriteAsync("before\n"u8.ToArray()).InTime();
         await client.OutputUpToAsync("before\n");
 
-        await UpdateAsync(client, request: true);
-        await SayAsync(client, "pushed");
+        await OpenSslProgram.UpdateKeysAsync(client, request: true);
+        await client.SayAsync("pushed");
         try
         {
             Assert.Equal("pushed\n", await reading.InTime());
@@ -66,12 +66,12 @@ public class KeyUpdateTests
         bool sendStays = mode == TlsMode.DirectOpenSsl || KtlsPlatform.CanRekey || !request;
         bool receiveStays = mode == TlsMode.DirectOpenSsl || KtlsPlatform.CanRekey || server.Offload.Receive == KtlsDataPath.OpenSsl;
 
-        await SayAsync(client, "first");
+        await client.SayAsync("first");
         Assert.Equal("first\n", await ReadLineAsync(server).InTime());
         for (int i = 0; i < 3; i++)
         {
-            await UpdateAsync(client, request);
-            await SayAsync(client, $"after update {i}");
+            await OpenSslProgram.UpdateKeysAsync(client, request);
+            await client.SayAsync($"after update {i}");
             try
             {
                 Assert.Equal($"after update {i}\n", await ReadLineAsync(server).InTime());
@@ -92,19 +92,6 @@ public class KeyUpdateTests
     /// <summary>Interactive: a line that is just k or K updates the keys.</summary>
     internal static ExternalProgram StartClient(ForeignPeer listener) => ExternalProgram.Start(
         "openssl", null, "s_client", "-connect", $"127.0.0.1:{listener.PortText}", "-tls1_3");
-
-    internal static async Task SayAsync(ExternalProgram client, string line)
-    {
-        await client.Input.WriteAsync(Encoding.ASCII.GetBytes(line + "\n"));
-        await client.Input.FlushAsync();
-    }
-
-    internal static async Task UpdateAsync(ExternalProgram client, bool request)
-    {
-        int before = client.Errors.Split("KEYUPDATE").Length;
-        await SayAsync(client, request ? "K" : "k");
-        await client.ErrorsContain(string.Concat(Enumerable.Repeat("KEYUPDATE\n", before)));
-    }
 
     internal static async Task<string> ReadLineAsync(KtlsStream server)
     {

@@ -15,7 +15,7 @@ public class OpenSslClientInteropTests : InteropTest
         TlsStatistics before = TlsStatistics.Read();
         using TemporaryDirectory directory = new();
         using ForeignPeer listener = new();
-        using ExternalProgram client = OpenSslProgram.Connect(listener, directory, version, "-brief");
+        using ExternalProgram client = OpenSslProgram.Connect(listener.Port, directory, version, "-brief");
         await using KtlsStream server = await AcceptAsync(
             listener, version, o => o.ServerCertificateContext = CertificateOf(key));
 
@@ -36,7 +36,7 @@ public class OpenSslClientInteropTests : InteropTest
         using ForeignPeer listener = new();
         (string certificate, string key) = OpenSslProgram.WritePem(Certificates.Client, directory, "client");
         using ExternalProgram client = OpenSslProgram.Connect(
-            listener, directory, version, "-brief", "-cert", certificate, "-key", key);
+            listener.Port, directory, version, "-brief", "-cert", certificate, "-key", key);
         await using KtlsStream server = await AcceptAsync(listener, version, o => o.ClientCertificateRequired = true);
 
         Assert.Equal(Certificates.Client.GetCertHashString(), server.RemoteCertificate?.GetCertHashString());
@@ -52,7 +52,7 @@ public class OpenSslClientInteropTests : InteropTest
     {
         using TemporaryDirectory directory = new();
         using ForeignPeer listener = new();
-        using ExternalProgram client = OpenSslProgram.Connect(listener, directory, version, "-brief");
+        using ExternalProgram client = OpenSslProgram.Connect(listener.Port, directory, version, "-brief");
 
         await Assert.ThrowsAsync<AuthenticationException>(
             () => AcceptAsync(listener, version, o => o.ClientCertificateRequired = true));
@@ -68,7 +68,7 @@ public class OpenSslClientInteropTests : InteropTest
     {
         using TemporaryDirectory directory = new();
         using ForeignPeer listener = new();
-        using ExternalProgram client = OpenSslProgram.Connect(listener, directory, version, "-alpn", "unheard-of,http/1.1,h2");
+        using ExternalProgram client = OpenSslProgram.Connect(listener.Port, directory, version, "-alpn", "unheard-of,http/1.1,h2");
         await using KtlsStream server = await AcceptAsync(
             listener, version, o => o.ApplicationProtocols = [SslApplicationProtocol.Http2, SslApplicationProtocol.Http11]);
 
@@ -84,7 +84,7 @@ public class OpenSslClientInteropTests : InteropTest
     {
         using TemporaryDirectory directory = new();
         using ForeignPeer listener = new();
-        using ExternalProgram client = OpenSslProgram.Connect(listener, directory, version, "-alpn", "unheard-of");
+        using ExternalProgram client = OpenSslProgram.Connect(listener.Port, directory, version, "-alpn", "unheard-of");
 
         await Assert.ThrowsAsync<AuthenticationException>(
             () => AcceptAsync(listener, version, o => o.ApplicationProtocols = [SslApplicationProtocol.Http2]));
@@ -102,7 +102,7 @@ public class OpenSslClientInteropTests : InteropTest
         TlsStatistics before = TlsStatistics.Read();
         using TemporaryDirectory directory = new();
         using ForeignPeer listener = new();
-        using ExternalProgram client = OpenSslProgram.Connect(listener, directory, SslProtocols.Tls12, "-reconnect");
+        using ExternalProgram client = OpenSslProgram.Connect(listener.Port, directory, SslProtocols.Tls12, "-reconnect");
         for (int i = 1; i < Connections; i++)
         {
             await using KtlsStream dropped = await AcceptAsync(listener, SslProtocols.Tls12);
@@ -136,7 +136,7 @@ public class OpenSslClientInteropTests : InteropTest
         using TemporaryDirectory directory = new();
         using ForeignPeer listener = new();
         string text = version == SslProtocols.Tls12 ? "TLSv1.2" : "TLSv1.3";
-        using (ExternalProgram first = OpenSslProgram.Connect(listener, directory, version, "-sess_out", directory["session"]))
+        using (ExternalProgram first = OpenSslProgram.Connect(listener.Port, directory, version, "-sess_out", directory["session"]))
         {
             await using KtlsStream server = await AcceptAsync(listener, version, o => o.AllowTlsResume = allow);
             Assert.EndsWith(
@@ -150,7 +150,7 @@ public class OpenSslClientInteropTests : InteropTest
         // A session that cannot be resumed is not even there: then the second client has nothing to offer.
         string[] session = File.Exists(directory["session"]) ? ["-sess_in", directory["session"]] : [];
         Assert.True(session.Length > 0 || !allow, "no session to resume");
-        using ExternalProgram second = OpenSslProgram.Connect(listener, directory, version, session);
+        using ExternalProgram second = OpenSslProgram.Connect(listener.Port, directory, version, session);
         await using KtlsStream resumed = await AcceptAsync(listener, version, o => o.AllowTlsResume = allow);
 
         Assert.EndsWith(

@@ -15,7 +15,7 @@ public class PostHandshakeInteropTests : InteropTest
         using ForeignPeer listener = new();
         (string certificate, string key) = OpenSslProgram.WritePem(Certificates.Client, directory, "client");
         using ExternalProgram client = OpenSslProgram.Connect(
-            listener, directory, SslProtocols.Tls13, "-brief", "-enable_pha", "-cert", certificate, "-key", key);
+            listener.Port, directory, SslProtocols.Tls13, "-brief", "-enable_pha", "-cert", certificate, "-key", key);
         await using KtlsStream server = await AcceptAsync(listener, SslProtocols.Tls13);
         await GreetAsync(client, server);
         Assert.Null(server.RemoteCertificate);
@@ -34,7 +34,7 @@ public class PostHandshakeInteropTests : InteropTest
     {
         using TemporaryDirectory directory = new();
         using ForeignPeer listener = new();
-        using ExternalProgram client = OpenSslProgram.Connect(listener, directory, SslProtocols.Tls13, "-brief");
+        using ExternalProgram client = OpenSslProgram.Connect(listener.Port, directory, SslProtocols.Tls13, "-brief");
         await using KtlsStream server = await AcceptAsync(listener, SslProtocols.Tls13);
 
         await Assert.ThrowsAsync<InvalidOperationException>(() => server.NegotiateClientCertificateAsync().InTime());

@@ -26,10 +26,10 @@ public class RekeyGapTests : KernelTest
         Task<string>? waiting = readFirst ? KeyUpdateTests.ReadLineAsync(server) : null;
         for (int i = 0; i < updates; i++)
         {
-            await KeyUpdateTests.UpdateAsync(client, request: false);
+            await OpenSslProgram.UpdateKeysAsync(client, request: false);
         }
 
-        await KeyUpdateTests.SayAsync(client, "behind the updates");
+        await client.SayAsync("behind the updates");
         try
         {
             Assert.Equal(

@@ -48,7 +48,7 @@ public class RekeyInteropTests
         using ForeignPeer listener = new();
         using ExternalProgram client = KeyUpdateTests.StartClient(listener);
         await using KtlsStream server = await listener.AcceptAsync(mode, SslProtocols.Tls13);
-        await RunAsync(client, server, mode, update, (_, _) => KeyUpdateTests.UpdateAsync(client, request: update == Update.Both));
+        await RunAsync(client, server, mode, update, (_, _) => OpenSslProgram.UpdateKeysAsync(client, request: update == Update.Both));
     }
 
     [Theory]
@@ -61,7 +61,7 @@ public class RekeyInteropTests
         await using KtlsStream client = await ForeignPeer.ConnectAsync(port, mode, SslProtocols.Tls13);
         await RunAsync(server, client, mode, update, async (i, _) =>
         {
-            await KeyUpdateTests.SayAsync(server, update == Update.Both ? "K" : "k");
+            await server.SayAsync(update == Update.Both ? "K" : "k");
             await LoggedAsync(directory["messages"], ">>> .*KeyUpdate", i + 1).InTime($"update {i} of s_server");
         });
     }
@@ -77,7 +77,7 @@ public class RekeyInteropTests
         await using KtlsStream server = await listener.AcceptAsync(mode, SslProtocols.Tls13);
         await RunAsync(client, server, mode, update, async (i, output) =>
         {
-            await KeyUpdateTests.SayAsync(client, update == Update.Both ? "^rekey^" : "^rekey1^");
+            await client.SayAsync(update == Update.Both ? "^rekey^" : "^rekey1^");
             await output.UntilSaidAsync("- Rekey was completed", i + 1);
         });
     }
@@ -116,7 +116,7 @@ public class RekeyInteropTests
             {
                 await WhileDataMoves(arrived.UpToAsync((i + 1) * LinesBetweenUpdates));
                 await WhileDataMoves(theirs ? updateTheirs(i, arrived) : stream.UpdateKeysAsync(requestPeerUpdate: true).AsTask().InTime($"update {i}"));
-                await KeyUpdateTests.SayAsync(program, $"typed {i}");
+                await program.SayAsync($"typed {i}");
                 Task<string> line = KeyUpdateTests.ReadLineAsync(stream);
                 await WhileDataMoves(line.InTime($"the line behind update {i}"));
                 Assert.Equal($"typed {i}\n", await line);

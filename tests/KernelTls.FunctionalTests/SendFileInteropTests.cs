@@ -18,7 +18,7 @@ public class SendFileInteropTests : InteropTest
         using PatternFile file = new(Length);
         using TemporaryDirectory directory = new();
         using ForeignPeer listener = new();
-        using ExternalProgram client = OpenSslProgram.Connect(listener, directory, version, "-quiet");
+        using ExternalProgram client = OpenSslProgram.Connect(listener.Port, directory, version, "-quiet");
         KtlsStream server = await AcceptAsync(listener, version);
 
         Task sending = SendAndCloseAsync(server, file);

@@ -21,7 +21,7 @@ public class SilentFallbackTests : KernelTest
         using ForeignPeer listener = new();
         using TemporaryDirectory directory = new();
         TlsStatistics before = TlsStatistics.Read();
-        using ExternalProgram client = OpenSslProgram.Connect(listener, directory, version, "-maxfraglen", "1024", "-quiet");
+        using ExternalProgram client = OpenSslProgram.Connect(listener.Port, directory, version, "-maxfraglen", "1024", "-quiet");
         (KtlsStream server, Socket socket) = await listener.AcceptAsync(
             new KtlsOptions { Mode = KtlsMode.Preferred }, o => o.EnabledSslProtocols = version);
         await using KtlsStream closing = server;

@@ -57,6 +57,13 @@ internal sealed class ExternalProgram : IDisposable
         return new ExternalProgram(Process.Start(start) ?? throw new InvalidOperationException($"{program} did not start."));
     }
 
+    /// <summary>Types a line.</summary>
+    public async Task SayAsync(string line)
+    {
+        await Input.WriteAsync(Encoding.ASCII.GetBytes(line + "\n"));
+        await Input.FlushAsync();
+    }
+
     /// <summary>Waits until the program has written <paramref name="text"/> to its standard error.</summary>
     public Task ErrorsContain(string text)
     {
@@ -86,6 +93,17 @@ internal sealed class ExternalProgram : IDisposable
         }
 
         return read.ToString();
+    }
+
+    /// <summary>Waits until the program has ended well; what is left of its output.</summary>
+    /// <param name="limit">Where the usual one is too short.</param>
+    public async Task<string> SucceedAsync(TimeSpan? limit = null)
+    {
+        using StreamReader reader = new(Output);
+        string output = await reader.ReadToEndAsync().Within(limit ?? Limits.Wait, $"the end of {_name}'s output; it says: {Errors}");
+        int code = await ExitAsync();
+        Assert.True(code == 0, $"{_name} ended with {code}: {Errors}\n{output}");
+        return output;
     }
 
     public async Task<int> ExitAsync()

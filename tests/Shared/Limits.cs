@@ -11,21 +11,18 @@ internal static class Limits
     /// <summary>How long something that must not happen is given to happen.</summary>
     public static TimeSpan Absence { get; } = TimeSpan.FromMilliseconds(Cell.IsLab ? 1000 : 150);
 
-    public static async Task InTime(this Task task, [CallerArgumentExpression(nameof(task))] string what = "")
-    {
-        try
-        {
-            await task.WaitAsync(Wait);
-        }
-        catch (TimeoutException) when (!task.IsCompleted)
-        {
-            throw TooLate(what);
-        }
-    }
+    public static Task InTime(this Task task, [CallerArgumentExpression(nameof(task))] string what = "") => WithinAsync(task, Wait, what);
 
     public static async Task<T> InTime<T>(this Task<T> task, [CallerArgumentExpression(nameof(task))] string what = "")
     {
         await ((Task)task).InTime(what);
+        return await task;
+    }
+
+    /// <summary>With a limit of its own.</summary>
+    public static async Task<T> Within<T>(this Task<T> task, TimeSpan limit, string what)
+    {
+        await WithinAsync(task, limit, what);
         return await task;
     }
 
@@ -50,5 +47,15 @@ internal static class Limits
     public static Task Blocking(Action work) => Task.Factory.StartNew(
         work, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default);
 
-    private static TimeoutException TooLate(string what) => new($"Waited {Wait.TotalSeconds} s for: {what}");
+    private static async Task WithinAsync(Task task, TimeSpan limit, string what)
+    {
+        try
+        {
+            await task.WaitAsync(limit);
+        }
+        catch (TimeoutException) when (!task.IsCompleted)
+        {
+            throw new TimeoutException($"Waited {limit.TotalSeconds} s for: {what}");
+        }
+    }
 }

@@ -1,9 +1,8 @@
 using System.Globalization;
 using System.Security.Authentication;
 using System.Security.Cryptography.X509Certificates;
-using KernelTls.Tests;
 
-namespace KernelTls.FunctionalTests;
+namespace KernelTls.Tests;
 
 /// <summary>openssl s_client and s_server: who they trust, and where.</summary>
 internal static class OpenSslProgram
@@ -12,11 +11,11 @@ internal static class OpenSslProgram
 
     /// <summary>A client that trusts the test authority alone and ends with its input.</summary>
     public static ExternalProgram Connect(
-        ForeignPeer listener, TemporaryDirectory directory, SslProtocols version, params string[] more) =>
+        int port, TemporaryDirectory directory, SslProtocols version, params string[] more) =>
         ExternalProgram.Start(
             "openssl",
             directory.FullName,
-            ["s_client", "-connect", $"127.0.0.1:{listener.PortText}", "-servername", "localhost", Flag(version), "-nocommands",
+            ["s_client", "-connect", $"127.0.0.1:{port}", "-servername", "localhost", Flag(version), "-nocommands",
             "-verify_return_error", "-CAfile", Certificates.WriteAuthority(directory.FullName), .. more]);
 
     /// <summary>A server that sends each line back reversed, and the port it chose.</summary>
@@ -48,6 +47,14 @@ internal static class OpenSslProgram
     /// <summary>A certificate with its key under names of their own, beside another one.</summary>
     public static (string Certificate, string Key) WritePem(X509Certificate2 certificate, TemporaryDirectory directory, string name) =>
         Certificates.WritePem(certificate, Directory.CreateDirectory(directory[name]).FullName);
+
+    /// <summary>Types the command k or K, and waits until the client says that it has sent its KeyUpdate: then more can be typed.</summary>
+    public static async Task UpdateKeysAsync(ExternalProgram client, bool request)
+    {
+        int before = client.Errors.Split("KEYUPDATE").Length;
+        await client.SayAsync(request ? "K" : "k");
+        await client.ErrorsContain(string.Concat(Enumerable.Repeat("KEYUPDATE\n", before)));
+    }
 
     private static async Task<(ExternalProgram Program, int Port)> ServeAsync(
         string kind, X509Certificate2 certificate, TemporaryDirectory directory, SslProtocols version, params string[] more)
