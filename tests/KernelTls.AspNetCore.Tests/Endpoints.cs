@@ -32,7 +32,7 @@ internal static class Endpoints
                 sent += part.Length;
             }
         });
-        routes.MapPost("/check", async (HttpContext context) =>
+        routes.MapMethods("/check", [HttpMethods.Post, HttpMethods.Put], async (HttpContext context) =>
         {
             long count = 0;
             byte[] buffer = new byte[64 * 1024];
