@@ -181,12 +181,19 @@ internal sealed class Server : IAsyncDisposable
         /// <summary>Waits until there is such an entry.</summary>
         public async Task<Entry> WaitForAsync(Func<Entry, bool> condition, string what)
         {
+            await WaitForAsync(condition, 1, what);
+            return _entries.First(condition);
+        }
+
+        /// <summary>Waits until there are so many.</summary>
+        public async Task WaitForAsync(Func<Entry, bool> condition, int count, string what)
+        {
             using PeriodicTimer timer = new(TimeSpan.FromMilliseconds(20));
             for (long deadline = Environment.TickCount64 + (long)Limits.Wait.TotalMilliseconds; ;)
             {
-                if (_entries.FirstOrDefault(condition) is { } entry)
+                if (_entries.Count(condition) >= count)
                 {
-                    return entry;
+                    return;
                 }
 
                 Assert.True(Environment.TickCount64 < deadline, $"Waited {Limits.Wait.TotalSeconds} s for {what}:\n{string.Join('\n', _entries)}");

@@ -1,0 +1,77 @@
+using KernelTls.Tests;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.Logging;
+
+namespace KernelTls.AspNetCore.Tests;
+
+/// <summary>A graceful shutdown while clients go on asking.</summary>
+public class ShutdownTests
+{
+    public static TheoryData<TlsMode, string> BothProtocols => Modes.With("1.1", "2.0");
+
+    /// <summary>Every request that reached the application is answered in full; the rest are refused; no connection is left.</summary>
+    [Theory]
+    [MemberData(nameof(BothProtocols))]
+    public async Task Under_load_no_request_that_has_begun_is_lost(TlsMode mode, string version)
+    {
+        const int Clients = 20;
+        const int Size = 100_001;
+        int begun = 0;
+        TaskCompletionSource warm = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        TaskCompletionSource goOn = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        Endpoints.Waiting waiting = new() { GoOn = goOn.Task };
+        await using InteropServer server = await InteropServer.StartAsync(
+            mode,
+            builder: builder => builder.Services.AddSingleton(waiting),
+            application: application => application.Use((context, next) =>
+            {
+                if (Interlocked.Increment(ref begun) == 10 * Clients)
+                {
+                    warm.SetResult();
+                }
+
+                return next(context);
+            }));
+        using HttpClient held = Server.CreateClient(version);
+        Task<string> holding = held.GetStringAsync(new Uri(server.Server.Https, "/finish"));
+        await waiting.Begun.Task.InTime("the held request to begin");
+        Task<int>[] asking = [.. Enumerable.Range(0, Clients).Select(_ => AskUntilRefusedAsync(server.Server.Https, version, Size))];
+        await warm.Task.InTime("the load");
+        await Offloads.AssertInAsync(mode, held, server.Server.Https);
+
+        Task stopping = server.Server.StopAsync();
+
+        int[] answered = await Task.WhenAll(asking).InTime("the clients to be refused");
+        await stopping.StaysPending();
+        goOn.SetResult();
+        Assert.Equal("finished", await holding.InTime("the held request's answer"));
+        await stopping.InTime("the server to stop");
+
+        // The held one, and the question for the mode.
+        Assert.Equal(begun, answered.Sum() + 2);
+        Assert.DoesNotContain(server.Server.Events.Entries, e => e.Level > LogLevel.Information);
+        await server.AssertNoneIsLeftAsync();
+    }
+
+    /// <summary>How many answers there were; each in full.</summary>
+    private static async Task<int> AskUntilRefusedAsync(Uri server, string version, int size)
+    {
+        using HttpClient client = Server.CreateClient(version);
+        int answered = 0;
+        try
+        {
+            while (true)
+            {
+                byte[] body = await client.GetByteArrayAsync(new Uri(server, $"/bytes/{size}"));
+                Assert.Equal(size, body.Length);
+                Pattern.AssertAt(0, body);
+                answered++;
+            }
+        }
+        catch (HttpRequestException)
+        {
+            return answered;
+        }
+    }
+}
