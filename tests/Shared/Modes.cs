@@ -16,6 +16,10 @@ public static class Modes
     /// <summary>SslStream and every mode of KtlsStream; KERNELTLS_MODES, a list of them, limits a run to what it names.</summary>
     public static IEnumerable<TlsMode> Every { get; } = Chosen(Environment.GetEnvironmentVariable("KERNELTLS_MODES"));
 
+    /// <summary>For tests that take long: in a lab cell the kernel alone, elsewhere the rest; Managed is the stock stream's code.</summary>
+    public static IEnumerable<TlsMode> Costly { get; } =
+        Cell.IsLab && Every.Contains(TlsMode.Kernel) ? [TlsMode.Kernel] : Every.Where(m => m != TlsMode.Managed);
+
     /// <summary>The modes in which this library does the work itself.</summary>
     public static IEnumerable<TlsMode> OnOpenSsl => Every.Where(m => m is TlsMode.DirectOpenSsl or TlsMode.Kernel);
 
@@ -31,6 +35,10 @@ public static class Modes
     /// <summary>Every mode, with each of the values.</summary>
     public static TheoryData<TlsMode, T> With<T>(params IEnumerable<T> values) =>
         [.. from mode in Every from value in values select new TheoryDataRow<TlsMode, T>(mode, value)];
+
+    /// <summary>As <see cref="With"/>, for tests that take long.</summary>
+    public static TheoryData<TlsMode, T> CostlyWith<T>(params IEnumerable<T> values) =>
+        [.. from mode in Costly from value in values select new TheoryDataRow<TlsMode, T>(mode, value)];
 
     /// <summary>Every mode and version, with each of the values.</summary>
     public static TheoryData<TlsMode, SslProtocols, T> AllWith<T>(params IEnumerable<T> values) =>

@@ -1,6 +1,4 @@
-using KernelTls.Tests;
-
-namespace KernelTls.FunctionalTests;
+namespace KernelTls.Tests;
 
 /// <summary>nginx in the foreground: one process, its own files, a port of its own on 127.0.0.1.</summary>
 internal sealed class Nginx : IDisposable
@@ -11,7 +9,8 @@ internal sealed class Nginx : IDisposable
 
     /// <param name="prepare">Writes what nginx needs into the directory.</param>
     /// <param name="server">The server block's content, for a directory and a port.</param>
-    public Nginx(Action<string> prepare, Func<string, int, string> server)
+    /// <param name="upstream">The content of the block of that name, where there is one: what proxy_pass calls upstream.</param>
+    public Nginx(Action<string> prepare, Func<string, int, string> server, string? upstream = null)
     {
         prepare(_directory.FullName);
         string[] temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
@@ -25,6 +24,7 @@ internal sealed class Nginx : IDisposable
             http {
                 access_log off;
                 {{string.Join("\n    ", temporary.Select(t => $"{t}_temp_path {_directory[t]};"))}}
+                {{(upstream is null ? "" : $"upstream upstream {{ {upstream} }}")}}
                 server {
                     {{server(_directory.FullName, _port.Number)}}
                 }

@@ -2,7 +2,7 @@ using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
 
-namespace KernelTls.FunctionalTests;
+namespace KernelTls.Tests;
 
 /// <summary>
 /// A port on 127.0.0.1 for a program that cannot choose one itself. It stays bound here without listening, which keeps the

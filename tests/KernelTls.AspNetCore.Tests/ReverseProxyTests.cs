@@ -1,0 +1,94 @@
+using System.Security.Authentication;
+using KernelTls.Tests;
+
+namespace KernelTls.AspNetCore.Tests;
+
+/// <summary>nginx in front of the server: it verifies the certificate, keeps connections alive, and resumes sessions.</summary>
+public class ReverseProxyTests
+{
+    public static TheoryData<TlsMode, SslProtocols> All => Modes.CostlyWith(SslProtocols.Tls12, SslProtocols.Tls13);
+
+    public static TheoryData<TlsMode> EveryMode => [.. Modes.Costly];
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task Large_bodies_pass_both_ways_on_one_connection(TlsMode mode, SslProtocols version)
+    {
+        const int Size = 10_000_001;
+        await using InteropServer server = await InteropServer.StartAsync(mode);
+        server.AddFile("file", Size);
+        using Nginx nginx = await StartAsync(server, version);
+        using HttpClient client = CreateClient(nginx);
+
+        Assert.Equal(Offloads.Expected(mode, version), await client.GetStringAsync(new Uri("/offload", UriKind.Relative)).InTime());
+        foreach (string path in new[] { $"/bytes/{Size}", "/file" })
+        {
+            using HttpResponseMessage response = await client.GetAsync(
+                new Uri(path, UriKind.Relative), HttpCompletionOption.ResponseHeadersRead).InTime("the answer");
+            Assert.Equal("nginx", response.Headers.Server.Single().Product?.Name);
+            using Stream body = await response.Content.ReadAsStreamAsync();
+            await Pattern.ReceiveAsync(body, Size).InTime(path);
+            Assert.Equal(0, await body.ReadAsync(new byte[1]).InTime("the end"));
+        }
+
+        using ByteArrayContent content = new(Pattern.Take(Size));
+        using HttpResponseMessage posted = await client.PostAsync(new Uri("/check", UriKind.Relative), content).InTime("the upload");
+        Assert.Equal($"{Size} HTTP/1.1", await posted.Content.ReadAsStringAsync().InTime());
+
+        Assert.Single(server.Server.Events.Entries, e => e.Id.Name == "ConnectionStart");
+        server.AssertConnections(1, version);
+    }
+
+    /// <summary>So many as KERNELTLS_REQUESTS says, twenty at a time.</summary>
+    [Theory]
+    [MemberData(nameof(EveryMode))]
+    public async Task Many_requests_get_their_own_answers(TlsMode mode)
+    {
+        await using InteropServer server = await InteropServer.StartAsync(mode);
+        using Nginx nginx = await StartAsync(server, SslProtocols.Tls13);
+        using HttpClient client = CreateClient(nginx);
+
+        await Parallel.ForAsync(0, LoadToolTests.Requests, new ParallelOptions { MaxDegreeOfParallelism = 20 }, async (i, ending) =>
+        {
+            int size = i * 7 % 65_536;
+            byte[] body = await client.GetByteArrayAsync(new Uri($"/bytes/{size}", UriKind.Relative), ending).InTime($"answer {i}");
+            Assert.Equal(size, body.Length);
+            Pattern.AssertAt(0, body);
+        });
+
+        // It keeps twenty, and has no more requests at a time; each is good for a thousand.
+        int connections = server.Server.Events.Entries.Count(e => e.Id.Name == "ConnectionStart");
+        Assert.InRange(connections, 1, 20 + (LoadToolTests.Requests / 500));
+        server.AssertConnections(connections, SslProtocols.Tls13);
+    }
+
+    private static HttpClient CreateClient(Nginx nginx)
+    {
+        HttpClient client = Server.CreateClient();
+        client.BaseAddress = new Uri($"http://127.0.0.1:{nginx.Port}");
+        return client;
+    }
+
+    private static async Task<Nginx> StartAsync(InteropServer server, SslProtocols version)
+    {
+        Nginx nginx = new(
+            directory => Certificates.WriteAuthority(directory),
+            (directory, port) => $$"""
+                listen 127.0.0.1:{{port}};
+                client_max_body_size 0;
+                location / {
+                    proxy_pass https://upstream;
+                    proxy_http_version 1.1;
+                    proxy_set_header Connection "";
+                    proxy_ssl_protocols {{(version == SslProtocols.Tls12 ? "TLSv1.2" : "TLSv1.3")}};
+                    proxy_ssl_name localhost;
+                    proxy_ssl_server_name on;
+                    proxy_ssl_verify on;
+                    proxy_ssl_trusted_certificate {{directory}}/authority.pem;
+                }
+                """,
+            $"server 127.0.0.1:{server.Port}; keepalive 20;");
+        await nginx.StartedAsync();
+        return nginx;
+    }
+}
