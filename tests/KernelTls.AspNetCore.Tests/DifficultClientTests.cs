@@ -20,7 +20,7 @@ public class DifficultClientTests
 
     // Handshakes are slow in the lab.
     private static readonly int s_idle = int.Parse(
-        Environment.GetEnvironmentVariable("KERNELTLS_IDLE") ?? (Cell.IsLab ? "100" : "2000"), CultureInfo.InvariantCulture);
+        Environment.GetEnvironmentVariable("KERNELTLS_IDLE") ?? (Cell.IsLab ? "50" : "2000"), CultureInfo.InvariantCulture);
 
     private static readonly TimeSpan s_patience = TimeSpan.FromSeconds(Cell.IsLab ? 10 : 2);
 
@@ -130,7 +130,7 @@ public class DifficultClientTests
         await AssertStoppedAsync(server, 3 * Clients);
     }
 
-    /// <summary>KERNELTLS_IDLE of them (2000; 100 in the lab).</summary>
+    /// <summary>KERNELTLS_IDLE of them (2000; 50 in the lab).</summary>
     [Theory]
     [MemberData(nameof(All))]
     public async Task Idle_connections_cost_no_thread_and_no_time(TlsMode mode)
