@@ -265,8 +265,9 @@ KtlsNative_Write(KtlsConnection* connection, int32_t socket, const uint8_t* buff
  * the next record is not data, and stays for KtlsNative_Read; EBADMSG and EKEYEXPIRED are its to explain as well. */
 KTLS_EXPORT int32_t KtlsNative_SocketReceive(int32_t socket, uint8_t* buffer, int32_t capacity, int32_t* received);
 
-/* One sendmsg(2) of 1 to 64 segments, so that small ones share a record. *sent may be less than was offered: the rest
- * found no room. EAGAIN: nothing did. No SIGPIPE is raised. */
+/* sendmsg(2) of 1 to 64 segments, so that small ones share a record. More than a record is two calls, of which the
+ * first has MSG_MORE: so records share TCP's segments. *sent may be less than was offered: the rest found no room, and
+ * what was sent is on its way. EAGAIN: nothing found room. No SIGPIPE is raised. */
 KTLS_EXPORT int32_t KtlsNative_SocketSend(int32_t socket, const KtlsBlob* segments, int32_t count, int64_t* sent);
 
 /* sendfile(2), one step: sends up to count bytes (1 to INT32_MAX) of file from offset (0 or more) on, where sending is

@@ -30,6 +30,7 @@ extern const Test g_serverOptionTests[];
 extern const Test g_verifyTests[];
 extern const Test g_ioTests[];
 extern const Test g_sendFileTests[];
+extern const Test g_socketSendTests[];
 extern const Test g_closeTests[];
 extern const Test g_keyUpdateTests[];
 extern const Test g_sessionTests[];

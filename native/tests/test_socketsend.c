@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What SocketSend makes of segments: a stream of bytes, in few TCP segments, of which none waits.
+ */
+#include "fixture.h"
+#include "test.h"
+
+#include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum
+{
+    RECORD = 16384,
+    CAPACITY = 5 * RECORD,
+    MAX_SEGMENTS = 64
+};
+
+static uint8_t g_sent[CAPACITY];
+static uint8_t g_received[CAPACITY];
+
+static void FillPattern(void)
+{
+    for (size_t i = 0; i < sizeof(g_sent); i++)
+    {
+        g_sent[i] = Fixture_PatternAt(i);
+    }
+}
+
+static KtlsPair OpenPair(void)
+{
+    KtlsPair pair;
+    FillPattern();
+    CHECK_EQ(KtlsPair_Open(&pair), 0);
+    return pair;
+}
+
+static struct tcp_info ReadInfo(int socket)
+{
+    struct tcp_info info;
+    socklen_t length = sizeof(info);
+    memset(&info, 0, sizeof(info));
+    CHECK_EQ(getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &length), 0);
+    CHECK(length >= offsetof(struct tcp_info, tcpi_data_segs_out) + sizeof(info.tcpi_data_segs_out));
+    return info;
+}
+
+static void Set(int socket, int level, int option, int value)
+{
+    CHECK_EQ(setsockopt(socket, level, option, &value, sizeof(value)), 0);
+}
+
+/* Through plain TCP and through the kernel's TLS alike. */
+static void Receive(int socket, size_t size)
+{
+    memset(g_received, 0, sizeof(g_received));
+    for (size_t received = 0; received < size;)
+    {
+        int32_t count = 0;
+        int32_t error = KtlsNative_SocketReceive(socket, g_received + received, (int32_t)(size - received), &count);
+        if (error == EAGAIN)
+        {
+            Fixture_Wait(socket, POLLIN);
+            continue;
+        }
+        CHECK_EQ(error, 0);
+        CHECK(count > 0);
+        received += (size_t)count;
+    }
+    CHECK(memcmp(g_sent, g_received, size) == 0);
+}
+
+/* Cuts the first bytes into segments of these lengths, sends them at once, and reads them back. */
+static void SendCut(const KtlsPair* pair, const int32_t* lengths, int32_t count)
+{
+    KtlsBlob segments[MAX_SEGMENTS];
+    size_t total = 0;
+    for (int32_t i = 0; i < count; i++)
+    {
+        segments[i] = (KtlsBlob){lengths[i] > 0 ? g_sent + total : NULL, lengths[i], 0};
+        total += (size_t)lengths[i];
+    }
+    int64_t sent = -1;
+    CHECK_EQ(KtlsNative_SocketSend(pair->client, segments, count, &sent), 0);
+    CHECK_EQ(sent, total);
+    Receive(pair->server, total);
+}
+
+static void SendAllCuts(const KtlsPair* pair)
+{
+    SendCut(pair, (const int32_t[]){1}, 1);
+    SendCut(pair, (const int32_t[]){RECORD}, 1);
+    SendCut(pair, (const int32_t[]){RECORD + 1}, 1);
+    SendCut(pair, (const int32_t[]){2 * RECORD}, 1);
+    SendCut(pair, (const int32_t[]){RECORD, RECORD}, 2);
+    SendCut(pair, (const int32_t[]){0, RECORD, 0, RECORD, 0}, 5);
+    SendCut(pair, (const int32_t[]){200, 4 * RECORD}, 2);
+    SendCut(pair, (const int32_t[]){RECORD - 1, 1, 1, RECORD - 1, 7}, 5);
+    SendCut(pair, (const int32_t[]){1, 2 * RECORD, 1, RECORD, RECORD / 2}, 5);
+    int32_t many[MAX_SEGMENTS];
+    for (int32_t i = 0; i < MAX_SEGMENTS; i++)
+    {
+        many[i] = 1000 + i;
+    }
+    SendCut(pair, many, MAX_SEGMENTS);
+}
+
+static void Segments_are_one_stream(void)
+{
+    KtlsPair pair = OpenPair();
+    SendAllCuts(&pair);
+    KtlsPair_Close(&pair);
+}
+
+static void Segments_are_one_stream_kernel(void)
+{
+    Link link = Link_Establish(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
+    FillPattern();
+    /* The tickets, which are no data, come first. */
+    uint8_t nothing[1];
+    KtlsResult result;
+    Link_TransferBothWays(&link, 100);
+    CHECK_EQ(KtlsNative_Read(link.client, link.pair.client, nothing, 1, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_WANT_READ);
+    SendAllCuts(&link.pair);
+    Link_Free(&link);
+}
+
+/* A segment holds 64 KiB on loopback, and TCP sends what is half the peer's window, here 32 KiB: three, where each
+ * record by itself would make five. */
+static void Records_share_segments(void)
+{
+    const size_t size = 4 * RECORD + 1;
+    FillPattern();
+    Link link = Link_Establish(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
+    Link_TransferBothWays(&link, 100);
+    KtlsBlob segment = {g_sent, (int32_t)size, 0};
+    int64_t sent = -1;
+    uint32_t before = ReadInfo(link.pair.server).tcpi_data_segs_out;
+    CHECK_EQ(KtlsNative_SocketSend(link.pair.server, &segment, 1, &sent), 0);
+    CHECK_EQ(sent, size);
+    uint32_t segments = ReadInfo(link.pair.server).tcpi_data_segs_out - before;
+    Test_Note("%u segments", segments);
+    CHECK(segments <= 3);
+    Receive(link.pair.client, size);
+    Link_Free(&link);
+}
+
+/* Whatever room there is: what TCP has of a send is on its way when the call returns, for nothing may follow it. A
+ * record starts a segment of its own where the last one has as many pages as it can hold, and room may end just there.
+ */
+static void What_is_taken_does_not_wait(void)
+{
+    FillPattern();
+    int partial = 0;
+    for (int size = 2304; size < 2 * RECORD; size += 1021)
+    {
+        Link link = Link_Establish(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
+        Link_TransferBothWays(&link, 100);
+        Set(link.pair.server, SOL_SOCKET, SO_SNDBUF, size);
+        Set(link.pair.server, IPPROTO_TCP, TCP_NODELAY, 1);
+        KtlsBlob segment = {g_sent, CAPACITY, 0};
+        int64_t sent = 0;
+        CHECK_EQ(KtlsNative_SocketSend(link.pair.server, &segment, 1, &sent), 0);
+        CHECK(sent > 0);
+        partial += sent < CAPACITY;
+        CHECK_EQ(ReadInfo(link.pair.server).tcpi_notsent_bytes, 0);
+        Link_Free(&link);
+    }
+    CHECK(partial > 0);
+}
+
+static void A_corked_socket_stays_corked(void)
+{
+    KtlsPair pair = OpenPair();
+    Set(pair.client, SOL_SOCKET, SO_SNDBUF, RECORD);
+    Set(pair.client, IPPROTO_TCP, TCP_CORK, 1);
+    KtlsBlob segment = {g_sent, CAPACITY, 0};
+    int64_t sent = 0;
+    CHECK_EQ(KtlsNative_SocketSend(pair.client, &segment, 1, &sent), 0);
+    CHECK(sent > 0 && sent < CAPACITY);
+    int corked = 0;
+    socklen_t length = sizeof(corked);
+    CHECK_EQ(getsockopt(pair.client, IPPROTO_TCP, TCP_CORK, &corked, &length), 0);
+    CHECK_EQ(corked, 1);
+    KtlsPair_Close(&pair);
+}
+
+const Test g_socketSendTests[] = {
+    {"socket send: segments are one stream", Segments_are_one_stream, false},
+    {"socket send: segments are one stream, kernel", Segments_are_one_stream_kernel, true},
+    {"socket send: records share segments", Records_share_segments, true},
+    {"socket send: what is taken does not wait", What_is_taken_does_not_wait, true},
+    {"socket send: a corked socket stays corked", A_corked_socket_stays_corked, false},
+    {NULL, NULL, false}};
