@@ -5,12 +5,20 @@
 #include "ktls_export.h"
 
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+
+/* linux/sock_diag.h, which not every C library comes with. */
+#define SOCKET_MEMORY 55 /* SO_MEMINFO */
+enum
+{
+    MEMORY_SNDBUF = 3,
+    MEMORY_WMEM_QUEUED = 5,
+    MEMORY_COUNT
+};
 
 #define MAX_SEGMENTS 64
 #define RECORD_SIZE 16384 /* RFC 8446, section 5.1: the most that a record carries */
@@ -41,19 +49,21 @@ int32_t KtlsNative_SocketReceive(int32_t socket, uint8_t* buffer, int32_t capaci
 }
 
 /* How many of the segments, from the first, hold `size` bytes, the last of them in part; `last` is its part. */
-static size_t Prefix(const struct iovec* vector, size_t size, size_t* last)
+static uint8_t Prefix(const struct iovec* vector, size_t size, size_t* last)
 {
-    size_t count = 0;
+    uint8_t count = 0;
     while (size > vector[count].iov_len)
     {
         size -= vector[count].iov_len;
         count++;
     }
     *last = size;
-    return count + 1;
+    count++;
+    return count;
 }
 
-static ssize_t SendSome(int32_t socket, struct iovec* vector, size_t count, int flags)
+/* msg_iovlen is a size_t or, with musl, an int: uint8_t is good for both. */
+static ssize_t SendSome(int32_t socket, struct iovec* vector, uint8_t count, int flags)
 {
     struct msghdr message;
     memset(&message, 0, sizeof(message));
@@ -67,16 +77,17 @@ static ssize_t SendSome(int32_t socket, struct iovec* vector, size_t count, int 
     return taken;
 }
 
-/* What was sent with MSG_MORE waits for what follows, which there is no room for: without this for as long as 200 ms.
- * Uncorking a socket sends what waits; one that the application has corked is its own affair. */
-static void SendWaiting(int32_t socket)
+/* All of it finds room, with what TCP and TLS add. Where room ended half-way, what went with MSG_MORE would wait for
+ * what follows, and the peer, who sees no PSH, with its acknowledgement: tens of milliseconds for every buffer. */
+static bool HasRoom(int32_t socket, size_t size)
 {
-    int corked = 0;
-    socklen_t length = sizeof(corked);
-    if (getsockopt(socket, IPPROTO_TCP, TCP_CORK, &corked, &length) == 0 && corked == 0)
+    uint32_t memory[MEMORY_COUNT];
+    socklen_t length = sizeof(memory);
+    if (getsockopt(socket, SOL_SOCKET, SOCKET_MEMORY, memory, &length) != 0 || length != sizeof(memory))
     {
-        (void)setsockopt(socket, IPPROTO_TCP, TCP_CORK, &corked, sizeof(corked));
+        return false;
     }
+    return (uint64_t)memory[MEMORY_WMEM_QUEUED] + size + size / 8 + RECORD_SIZE < memory[MEMORY_SNDBUF];
 }
 
 int32_t KtlsNative_SocketSend(int32_t socket, const KtlsBlob* segments, int32_t count, int64_t* sent)
@@ -103,15 +114,15 @@ int32_t KtlsNative_SocketSend(int32_t socket, const KtlsBlob* segments, int32_t 
         total += vector[i].iov_len;
     }
 
-    /* The kernel hands each record to TCP by itself, which would send each in segments of its own. With MSG_MORE those
-     * of all but the last record wait for what follows, where they do not fill a segment. */
     struct iovec* rest = vector;
-    size_t restCount = (size_t)count;
-    if (total > RECORD_SIZE)
+    uint8_t restCount = (uint8_t)count;
+    if (total > RECORD_SIZE && HasRoom(socket, total))
     {
+        /* The kernel hands each record to TCP by itself, to be sent in segments of its own. With MSG_MORE all but the
+         * last wait for what follows, where they do not fill a segment. */
         size_t head = (total - 1) / RECORD_SIZE * RECORD_SIZE;
         size_t part;
-        size_t headCount = Prefix(vector, head, &part);
+        uint8_t headCount = Prefix(vector, head, &part);
         struct iovec* cut = &vector[headCount - 1];
         size_t whole = cut->iov_len;
         cut->iov_len = part;
@@ -123,25 +134,19 @@ int32_t KtlsNative_SocketSend(int32_t socket, const KtlsBlob* segments, int32_t 
         *sent = taken;
         if ((size_t)taken < head)
         {
-            SendWaiting(socket);
             return 0;
         }
         cut->iov_base = (uint8_t*)cut->iov_base + part;
         cut->iov_len = whole - part;
         rest = cut;
-        restCount -= headCount - 1;
+        restCount = (uint8_t)(restCount - headCount + 1);
     }
 
     ssize_t taken = SendSome(socket, rest, restCount, 0);
-    if (taken >= 0)
-    {
-        *sent += taken;
-        return 0;
-    }
-    if (*sent == 0)
+    if (taken < 0 && *sent == 0)
     {
         return errno;
     }
-    SendWaiting(socket); /* an error that stays is the next call's */
+    *sent += taken < 0 ? 0 : taken; /* an error that stays is the next call's */
     return 0;
 }

@@ -174,26 +174,9 @@ static void What_is_taken_does_not_wait(void)
     CHECK(partial > 0);
 }
 
-static void A_corked_socket_stays_corked(void)
-{
-    KtlsPair pair = OpenPair();
-    Set(pair.client, SOL_SOCKET, SO_SNDBUF, RECORD);
-    Set(pair.client, IPPROTO_TCP, TCP_CORK, 1);
-    KtlsBlob segment = {g_sent, CAPACITY, 0};
-    int64_t sent = 0;
-    CHECK_EQ(KtlsNative_SocketSend(pair.client, &segment, 1, &sent), 0);
-    CHECK(sent > 0 && sent < CAPACITY);
-    int corked = 0;
-    socklen_t length = sizeof(corked);
-    CHECK_EQ(getsockopt(pair.client, IPPROTO_TCP, TCP_CORK, &corked, &length), 0);
-    CHECK_EQ(corked, 1);
-    KtlsPair_Close(&pair);
-}
-
 const Test g_socketSendTests[] = {
     {"socket send: segments are one stream", Segments_are_one_stream, false},
     {"socket send: segments are one stream, kernel", Segments_are_one_stream_kernel, true},
     {"socket send: records share segments", Records_share_segments, true},
     {"socket send: what is taken does not wait", What_is_taken_does_not_wait, true},
-    {"socket send: a corked socket stays corked", A_corked_socket_stays_corked, false},
     {NULL, NULL, false}};
