@@ -15,8 +15,11 @@ namespace KernelTls.FunctionalTests;
 [Trait("Pitfall", "23")]
 public class SendStallTests : KernelTest
 {
-    /// <summary>Of 4 MiB; a plain sendfile has 12 to 60, each 40 ms of silence. The clock itself says little on a busy machine.</summary>
-    private const int Few = 8;
+    /// <summary>
+    /// For each 4 MiB. A stall is one for every second or third buffer, 12 to 60, each 40 ms of silence. The clock itself says
+    /// little on a busy machine, where some of any transfer's acknowledgements are late.
+    /// </summary>
+    private const int Few = 10;
 
     private const int SmallSegment = 1448;
     private const int MaxSegmentOption = 2; // TCP_MAXSEG
@@ -39,7 +42,7 @@ public class SendStallTests : KernelTest
         string measured = $"plain {plain}, ours {ours}, small segments {reference}";
         TestContext.Current.SendDiagnosticMessage(measured);
         Assert.True(plain.DelayedAcknowledgements >= Few, measured);
-        Assert.True(ours.DelayedAcknowledgements < Few, measured);
+        Assert.True(ours.DelayedAcknowledgements < plain.DelayedAcknowledgements / 3, measured);
     }
 
     [Theory]
