@@ -3,19 +3,30 @@ using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore;
 
-/// <summary>What the stock middleware says of a handshake, under its name (<see cref="KestrelInternals.HttpsCategory"/>).</summary>
-internal static partial class KestrelLogMessages
+/// <summary>
+/// What the stock middleware says of a handshake, under its name (<see cref="KestrelInternals.HttpsCategory"/>). Not by
+/// <see cref="LoggerMessageAttribute"/>: its generator writes the second class of an assembly before or after the first, at
+/// random, and builds would differ.
+/// </summary>
+internal static class KestrelLogMessages
 {
-    [LoggerMessage(1, LogLevel.Debug, "Failed to authenticate HTTPS connection.", EventName = "AuthenticationFailed")]
-    public static partial void AuthenticationFailed(this ILogger logger, Exception exception);
+    private static readonly Action<ILogger, Exception?> s_authenticationFailed = LoggerMessage.Define(
+        LogLevel.Debug, new EventId(1, nameof(AuthenticationFailed)), "Failed to authenticate HTTPS connection.");
 
-    [LoggerMessage(2, LogLevel.Debug, "Authentication of the HTTPS connection timed out.", EventName = "AuthenticationTimedOut")]
-    public static partial void AuthenticationTimedOut(this ILogger logger);
+    private static readonly Action<ILogger, Exception?> s_authenticationTimedOut = LoggerMessage.Define(
+        LogLevel.Debug, new EventId(2, nameof(AuthenticationTimedOut)), "Authentication of the HTTPS connection timed out.");
 
-    [LoggerMessage(
-        3,
+    private static readonly Action<ILogger, string, SslProtocols, Exception?> s_established = LoggerMessage.Define<string, SslProtocols>(
         LogLevel.Debug,
-        "Connection {ConnectionId} established using the following protocol: {Protocol}",
-        EventName = "HttpsConnectionEstablished")]
-    public static partial void HttpsConnectionEstablished(this ILogger logger, string connectionId, SslProtocols protocol);
+        new EventId(3, nameof(HttpsConnectionEstablished)),
+        "Connection {ConnectionId} established using the following protocol: {Protocol}");
+
+    public static void AuthenticationFailed(this ILogger logger, Exception exception) =>
+        s_authenticationFailed(logger, exception);
+
+    public static void AuthenticationTimedOut(this ILogger logger) =>
+        s_authenticationTimedOut(logger, null);
+
+    public static void HttpsConnectionEstablished(this ILogger logger, string connectionId, SslProtocols protocol) =>
+        s_established(logger, connectionId, protocol, null);
 }
