@@ -1,12 +1,9 @@
-// A web application that does nothing for kernel TLS but reference the package; it tells what it got. Its certificate comes
-// from the configuration. With --services it prints what is registered, and ends.
+// A web application that does nothing for kernel TLS but reference the package; it tells what it got, as a server and by its
+// IHttpClientFactory. With --services it prints what is registered, and ends.
 using KernelTls;
 using KernelTls.AspNetCore;
-using Microsoft.AspNetCore.Hosting.Server;
-using Microsoft.AspNetCore.Hosting.Server.Features;
 
 WebApplicationBuilder builder = WebApplication.CreateBuilder(args);
-builder.Logging.ClearProviders();
 string transport = "";
 builder.Services.AddHttpClient("").ConfigurePrimaryHttpMessageHandler(() => new SocketsHttpHandler
 {
@@ -35,9 +32,4 @@ application.MapGet("/client", async (HttpContext context, IHttpClientFactory cli
     await client.GetStringAsync($"https://{context.Request.Host}/");
     return transport;
 });
-await application.StartAsync();
-Console.WriteLine(application.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!.Addresses.Single());
-
-// Until the test closes standard input.
-await Console.In.ReadToEndAsync();
-await application.StopAsync();
+application.Run();

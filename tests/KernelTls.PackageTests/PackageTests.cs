@@ -1,0 +1,152 @@
+using System.IO.Compression;
+using System.Reflection.Metadata;
+using System.Reflection.PortableExecutable;
+using System.Xml.Linq;
+using KernelTls.Tests;
+
+namespace KernelTls.PackageTests;
+
+/// <summary>What eng/pack makes.</summary>
+public class PackageTests(Workshop workshop)
+{
+    private static readonly Guid s_embeddedSource = new("0e8a571b-6926-466e-b4ad-8ab04611f5fe");
+
+    [Fact]
+    public async Task A_package_has_its_documents_and_says_nothing_of_where_it_was_made()
+    {
+        string[] packages = Directory.GetFiles(await workshop.PackagesAsync(), "*.nupkg");
+
+        Assert.Contains(packages, p => Path.GetFileName(p).StartsWith("KernelTls.0", StringComparison.Ordinal));
+        Assert.Contains(packages, p => Path.GetFileName(p).StartsWith("KernelTls.AspNetCore.0", StringComparison.Ordinal));
+        foreach (string path in packages)
+        {
+            using ZipArchive package = ZipFile.OpenRead(path);
+            XElement metadata = XDocument.Load(package.Entries.Single(e => e.Name.EndsWith(".nuspec", StringComparison.Ordinal)).Open())
+                .Root!.Elements().Single();
+            string? Value(string name) => metadata.Elements().SingleOrDefault(e => e.Name.LocalName == name)?.Value;
+            Assert.Equal("MIT", Value("license"));
+            Assert.NotNull(package.GetEntry(Value("readme")!));
+            Assert.NotNull(package.GetEntry(Value("icon")!));
+            Assert.NotEqual("Package Description", Value("description"));
+            Assert.Null(Value("repository"));
+        }
+    }
+
+    [Fact]
+    public async Task The_shim_is_there_for_every_platform_that_it_is_built_for()
+    {
+        string[] platforms = [.. Directory.GetDirectories(Repository.Shims, "linux-*").Select(d => Path.GetFileName(d)!)];
+        using ZipArchive package = await OpenAsync("KernelTls", "nupkg");
+
+        Assert.Equal(
+            platforms.Select(p => $"runtimes/{p}/native/{Repository.Shim}").Order(StringComparer.Ordinal),
+            package.Entries.Select(e => e.FullName).Where(n => n.StartsWith("runtimes/", StringComparison.Ordinal))
+                .Order(StringComparer.Ordinal));
+        foreach (string platform in platforms)
+        {
+            Assert.Equal(
+                File.ReadAllBytes(Path.Combine(Repository.Shims, platform, Repository.Shim)),
+                Bytes(package, $"runtimes/{platform}/native/{Repository.Shim}"));
+        }
+    }
+
+    [Theory]
+    [InlineData("KernelTls")]
+    [InlineData("KernelTls.AspNetCore")]
+    public async Task The_library_is_the_one_under_test_and_its_symbols_have_the_sources(string name)
+    {
+        using ZipArchive package = await OpenAsync(name, "nupkg");
+        using ZipArchive symbols = await OpenAsync(name, "snupkg");
+        byte[] library = Bytes(package, $"lib/net10.0/{name}.dll");
+        byte[] database = Bytes(symbols, $"lib/net10.0/{name}.pdb");
+        using PEReader image = new([.. library]);
+        using MetadataReaderProvider provider = MetadataReaderProvider.FromPortablePdbImage([.. database]);
+        MetadataReader reader = provider.GetMetadataReader();
+
+        Assert.Equal(File.ReadAllBytes(Repository.Built(name)), library);
+        Assert.NotNull(package.GetEntry($"lib/net10.0/{name}.xml"));
+        DebugDirectoryEntry entry = image.ReadDebugDirectory().Single(e => e.Type == DebugDirectoryEntryType.CodeView);
+        Assert.Equal(image.ReadCodeViewDebugDirectoryData(entry).Guid, new BlobContentId(reader.DebugMetadataHeader!.Id).Guid);
+        Assert.NotEmpty(reader.Documents);
+        foreach (DocumentHandle document in reader.Documents)
+        {
+            string path = reader.GetString(reader.GetDocument(document).Name);
+            Assert.StartsWith("/_/", path, StringComparison.Ordinal);
+            Assert.True(
+                reader.GetCustomDebugInformation(document)
+                    .Any(i => reader.GetGuid(reader.GetCustomDebugInformation(i).Kind) == s_embeddedSource),
+                $"{path} is not in the symbols.");
+        }
+    }
+
+    [Fact]
+    public async Task The_same_sources_in_another_folder_make_the_same_bytes()
+    {
+        string packages = await workshop.PackagesAsync();
+        using TemporaryDirectory directory = new();
+        CopySources(Repository.Root, directory["elsewhere"]);
+
+        await Workshop.RunAsync(directory.FullName, directory["elsewhere/eng/pack"], "--output", directory["again"]);
+
+        string[] names = [.. Directory.GetFiles(packages).Select(p => Path.GetFileName(p)).Order(StringComparer.Ordinal)];
+        Assert.Equal(names, Directory.GetFiles(directory["again"]).Select(p => Path.GetFileName(p)).Order(StringComparer.Ordinal));
+        Assert.All(
+            names, n => Assert.Equal(File.ReadAllBytes(Path.Combine(packages, n)), File.ReadAllBytes(Path.Combine(directory["again"], n))));
+    }
+
+    [Fact]
+    public async Task Without_the_shim_of_a_platform_there_is_no_package()
+    {
+        await workshop.PackagesAsync();
+        using TemporaryDirectory directory = new();
+        foreach (string platform in (string[])["linux-x64", "linux-arm64"])
+        {
+            Directory.CreateDirectory(directory[platform]);
+            File.Copy(Path.Combine(Repository.Shims, platform, Repository.Shim), Path.Combine(directory[platform], Repository.Shim));
+        }
+
+        (int code, string said) = await Workshop.TryAsync(
+            Repository.Root, "dotnet", "pack", "src/KernelTls", "--configuration", "Release", "--no-build",
+            "--output", directory["packages"], $"-p:NativeArtifacts={directory.FullName}/");
+
+        Assert.Equal(1, code);
+        Assert.Contains(
+            $"{directory.FullName}/linux-musl-x64/{Repository.Shim} is missing: eng/native --rid all builds it.", said, StringComparison.Ordinal);
+        Assert.False(Directory.Exists(directory["packages"]) && Directory.GetFiles(directory["packages"]).Length > 0);
+    }
+
+    [Theory]
+    [InlineData("--output")]
+    [InlineData("anything")]
+    public async Task A_command_line_that_is_none_ends_with_2(string argument) =>
+        Assert.Equal(2, (await Workshop.TryAsync(Repository.Root, Repository.Pack, argument)).Code);
+
+    private async Task<ZipArchive> OpenAsync(string name, string kind) =>
+        ZipFile.OpenRead(Assert.Single(Directory.GetFiles(await workshop.PackagesAsync(), $"{name}.0*.{kind}")));
+
+    private static byte[] Bytes(ZipArchive package, string name)
+    {
+        using MemoryStream bytes = new();
+        using Stream entry = Assert.IsType<ZipArchiveEntry>(package.GetEntry(name)).Open();
+        entry.CopyTo(bytes);
+        return bytes.ToArray();
+    }
+
+    /// <summary>Everything but what is built and the repository's history.</summary>
+    private static void CopySources(string from, string to)
+    {
+        Directory.CreateDirectory(to);
+        foreach (string file in Directory.GetFiles(from))
+        {
+            File.Copy(file, Path.Combine(to, Path.GetFileName(file)));
+        }
+
+        foreach (string directory in Directory.GetDirectories(from))
+        {
+            if (Path.GetFileName(directory) is { } name && name is not ("artifacts" or ".git"))
+            {
+                CopySources(directory, Path.Combine(to, name));
+            }
+        }
+    }
+}

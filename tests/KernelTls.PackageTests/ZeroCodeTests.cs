@@ -1,0 +1,68 @@
+using KernelTls.Tests;
+
+namespace KernelTls.PackageTests;
+
+/// <summary>
+/// Web applications that reference the package and do nothing else for kernel TLS: published on the host, and started there and,
+/// by eng/test, in the cells of the lab, where the kernel's own counters tell.
+/// </summary>
+public class ZeroCodeTests(Workshop workshop)
+{
+    // OpenSSL before 3.2 keeps receiving TLS 1.3 for itself.
+    private static readonly bool s_receives = KtlsPlatform.OpenSslVersion >= new Version(3, 2);
+
+    [Fact]
+    public async Task The_toggle_puts_the_connections_of_a_new_web_application_into_the_kernel()
+    {
+        bool kernel = KtlsPlatform.IsSupported;
+        Assert.True(kernel || !Cell.KtlsExpected);
+        using WebServer server = await WebServer.StartAsync(await WebAsync(), (Application.KernelVariable, "1"));
+        TlsStatistics before = Statistics();
+
+        Assert.Equal("Hello World!", await server.GetAsync("/", "1.1"));
+        Assert.Equal("Hello World!", await server.GetAsync("/", "2.0"));
+
+        TlsStatistics after = Statistics();
+        Assert.Equal(kernel ? 2 : 0, after.SendSoftware - before.SendSoftware);
+        Assert.Equal(kernel && s_receives ? 2 : 0, after.ReceiveSoftware - before.ReceiveSoftware);
+        Assert.Equal(0, after.DecryptError - before.DecryptError);
+        Assert.Contains(
+            kernel ? " is served by kernel TLS." : $"Kernel TLS is not to be had ({KtlsPlatform.NotSupportedReason})",
+            await server.Process.KillAsync(),
+            StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Without_the_toggle_nothing_changes()
+    {
+        _ = KtlsPlatform.IsSupported;
+        using WebServer server = await WebServer.StartAsync(await WebAsync());
+        TlsStatistics before = Statistics();
+
+        Assert.Equal("Hello World!", await server.GetAsync("/", "1.1"));
+        Assert.Equal("Hello World!", await server.GetAsync("/", "2.0"));
+
+        TlsStatistics after = Statistics();
+        Assert.Equal((before.SendSoftware, before.ReceiveSoftware), (after.SendSoftware, after.ReceiveSoftware));
+        Assert.False(server.Process.HasLoaded(Repository.Shim));
+        Assert.DoesNotContain("KernelTls", await server.Process.KillAsync(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task The_toggle_switches_server_and_clients()
+    {
+        Assert.True(KtlsPlatform.IsSupported || !Cell.KtlsExpected);
+        string expected = !KtlsPlatform.IsSupported ? "stock"
+            : s_receives ? "send=kernel receive=kernel"
+            : "send=kernel receive=openssl (OpenSslTooOld)";
+        string clients = Path.Combine(await workshop.PublishAsync(ConsumerApp.Clients, "clients"), "clients.dll");
+        using WebServer server = await WebServer.StartAsync(clients, (Application.KernelVariable, "1"));
+
+        Assert.Equal(expected, await server.GetAsync("/", "2.0"));
+        Assert.Equal(expected, await server.GetAsync("/client", "2.0"));
+    }
+
+    private static TlsStatistics Statistics() => KtlsPlatform.IsSupported ? TlsStatistics.Read() : default;
+
+    private async Task<string> WebAsync() => Path.Combine(await workshop.PublishAsync(ConsumerApp.Web, "web"), "web.dll");
+}
