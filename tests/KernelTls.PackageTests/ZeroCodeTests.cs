@@ -22,9 +22,11 @@ public class ZeroCodeTests(Workshop workshop)
         Assert.Equal("Hello World!", await server.GetAsync("/", "1.1"));
         Assert.Equal("Hello World!", await server.GetAsync("/", "2.0"));
 
+        // At least: on a slow machine a handshake may be longer than Kestrel waits, and HttpClient connects again.
         TlsStatistics after = Statistics();
-        Assert.Equal(kernel ? 2 : 0, after.SendSoftware - before.SendSoftware);
-        Assert.Equal(kernel && s_receives ? 2 : 0, after.ReceiveSoftware - before.ReceiveSoftware);
+        Assert.InRange(after.SendSoftware - before.SendSoftware, kernel ? 2 : 0, kernel ? long.MaxValue : 0);
+        Assert.InRange(
+            after.ReceiveSoftware - before.ReceiveSoftware, kernel && s_receives ? 2 : 0, kernel && s_receives ? long.MaxValue : 0);
         Assert.Equal(0, after.DecryptError - before.DecryptError);
         Assert.Contains(
             kernel ? " is served by kernel TLS." : $"Kernel TLS is not to be had ({KtlsPlatform.NotSupportedReason})",
