@@ -5,57 +5,62 @@ using KernelTls.Tests;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>
-/// h2load on HTTP/2 and wrk on HTTP/1.1, on twenty connections. KERNELTLS_REQUESTS: how many requests h2load makes of each kind,
-/// and, at 500 a second, how long wrk goes on (1000; in the lab 100, on five connections).
-/// </summary>
+/// <summary>h2load on both protocols and wrk on HTTP/1.1.</summary>
 public class LoadToolTests
 {
     private const int FileSize = 1 << 20;
 
-    internal static int Requests { get; } = int.Parse(
-        Environment.GetEnvironmentVariable("KERNELTLS_REQUESTS") ?? (Cell.IsLab ? "100" : "1000"), CultureInfo.InvariantCulture);
-
-    private static readonly int s_connections = Math.Clamp(Requests / 20, 1, 20);
-    private static readonly int s_seconds = Math.Max(Cell.IsLab ? 10 : 2, Requests / 500);
-
-    // What is enough for one request is enough for a thousand.
-    private static readonly TimeSpan s_limit = Limits.Wait * Math.Max(1, Requests / 1000);
+    private static readonly string[] s_protocols = ["http/1.1", "h2"];
+    private static readonly (string Path, int Size)[] s_bodies = [("/bytes/0", 0), ("/bytes/65536", 65_536), ("/file", FileSize)];
 
     public static TheoryData<TlsMode, string, int> EveryBody =>
         [.. from mode in Modes.Costly
-            from body in new[] { ("/bytes/0", 0), ("/bytes/65536", 65_536), ("/file", FileSize) }
-            select new TheoryDataRow<TlsMode, string, int>(mode, body.Item1, body.Item2)];
+            from body in s_bodies
+            select new TheoryDataRow<TlsMode, string, int>(mode, body.Path, body.Size)];
 
-    /// <summary>It counts the bytes and does not look at them; ten requests at a time on a connection.</summary>
+    public static TheoryData<TlsMode, string, int, string> EveryBodyAndProtocol =>
+        [.. from mode in Modes.Costly
+            from body in s_bodies
+            from protocol in s_protocols
+            select new TheoryDataRow<TlsMode, string, int, string>(mode, body.Path, body.Size, protocol)];
+
+    /// <summary>It counts the bytes and does not look at them; on HTTP/2 ten requests at a time on a connection.</summary>
     [Theory]
-    [MemberData(nameof(EveryBody))]
-    public async Task H2load_counts_no_error(TlsMode mode, string path, int size)
+    [MemberData(nameof(EveryBodyAndProtocol))]
+    public async Task H2load_counts_no_error(TlsMode mode, string path, int size, string protocol)
     {
+        int requests = Load.RequestsOf(size);
         await using InteropServer server = await StartAsync(mode);
 
         using ExternalProgram h2load = ExternalProgram.Start(
-            "h2load", null, $"--requests={Requests}", $"--clients={s_connections}", "--max-concurrent-streams=10", server.Address(path));
-        string said = await h2load.SucceedAsync(s_limit);
+            "h2load", null, protocol == "h2" ? "--max-concurrent-streams=10" : "--h1",
+            $"--requests={requests}", $"--clients={Load.Connections}", server.Address(path));
+        string said = await h2load.SucceedAsync(Load.Limit);
 
-        Assert.Contains("Application protocol: h2\n", said, StringComparison.Ordinal);
+        Assert.Contains($"Application protocol: {protocol}\n", said, StringComparison.Ordinal);
         Assert.Contains(
-            $"requests: {Requests} total, {Requests} started, {Requests} done, {Requests} succeeded, 0 failed, 0 errored, 0 timeout\n",
+            $"requests: {requests} total, {requests} started, {requests} done, {requests} succeeded, 0 failed, 0 errored, 0 timeout\n",
             said,
             StringComparison.Ordinal);
-        Assert.Contains($"status codes: {Requests} 2xx, 0 3xx, 0 4xx, 0 5xx\n", said, StringComparison.Ordinal);
-        Assert.Contains($"({(long)Requests * size}) data\n", said, StringComparison.Ordinal);
-        server.AssertConnections(s_connections, SslProtocols.Tls13);
+        Assert.Contains($"status codes: {requests} 2xx, 0 3xx, 0 4xx, 0 5xx\n", said, StringComparison.Ordinal);
+        Assert.Contains($"({(long)requests * size}) data\n", said, StringComparison.Ordinal);
+        server.AssertConnections(Load.Connections, SslProtocols.Tls13);
     }
 
-    /// <summary>It compares every body with the file that has to arrive. It ends in the midst of answers.</summary>
+    /// <summary>
+    /// It compares every body with the file that has to arrive. It ends by its clock or by SIGINT, which it sends to itself after
+    /// so many answers, in the midst of others.
+    /// </summary>
     [Theory]
     [MemberData(nameof(EveryBody))]
     public async Task Wrk_counts_no_error(TlsMode mode, string path, int size)
     {
+        int requests = Load.RequestsOf(size);
         await using InteropServer server = await StartAsync(mode);
         File.WriteAllBytes(server.Directory["expected"], Pattern.Take(size));
-        File.WriteAllText(server.Directory["check.lua"], """
+        File.WriteAllText(server.Directory["check.lua"], $$"""
+            local ffi = require("ffi")
+            ffi.cdef("int getpid(void); int kill(int, int);")
             local threads = {}
 
             function setup(thread)
@@ -70,6 +75,7 @@ public class LoadToolTests
 
             function response(status, headers, body)
                 if status == 200 and body == expected then right = right + 1 else wrong = wrong + 1 end
+                if right + wrong == {{requests}} then ffi.C.kill(ffi.C.getpid(), 2) end
             end
 
             function done(summary, latency, requests)
@@ -81,16 +87,17 @@ public class LoadToolTests
             """);
 
         using ExternalProgram wrk = ExternalProgram.Start(
-            "wrk", server.Directory.FullName, "--threads", "1", "--connections", $"{s_connections}", "--duration", $"{s_seconds}s",
-            "--timeout", "60s", "--script", "check.lua", $"https://127.0.0.1:{server.Port}{path}");
-        string said = await wrk.SucceedAsync(s_limit);
+            "wrk", server.Directory.FullName, "--threads", "1", "--connections", $"{Load.Connections}",
+            "--duration", $"{Load.Limit.TotalSeconds}s", "--timeout", "60s", "--script", "check.lua",
+            $"https://127.0.0.1:{server.Port}{path}");
+        string said = await wrk.SucceedAsync(Load.Limit);
 
         Match counts = Regex.Match(said, @"^right (\d+) (.*)$", RegexOptions.Multiline);
         Assert.Equal("wrong 0 connect 0 read 0 write 0 status 0 timeout 0", counts.Groups[2].Value);
-        Assert.True(int.Parse(counts.Groups[1].Value, CultureInfo.InvariantCulture) > 0, said);
+        Assert.InRange(int.Parse(counts.Groups[1].Value, CultureInfo.InvariantCulture), requests, int.MaxValue);
         Assert.DoesNotContain("Socket errors", said, StringComparison.Ordinal);
         Assert.DoesNotContain("Non-2xx", said, StringComparison.Ordinal);
-        server.AssertConnections(s_connections, SslProtocols.Tls13);
+        server.AssertConnections(Load.Connections, SslProtocols.Tls13);
     }
 
     private static async Task<InteropServer> StartAsync(TlsMode mode)

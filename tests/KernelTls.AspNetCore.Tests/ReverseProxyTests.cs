@@ -39,7 +39,6 @@ public class ReverseProxyTests
         server.AssertConnections(1, version);
     }
 
-    /// <summary>So many as KERNELTLS_REQUESTS says, twenty at a time.</summary>
     [Theory]
     [MemberData(nameof(EveryMode))]
     public async Task Many_requests_get_their_own_answers(TlsMode mode)
@@ -48,7 +47,7 @@ public class ReverseProxyTests
         using Nginx nginx = await StartAsync(server, SslProtocols.Tls13);
         using HttpClient client = CreateClient(nginx);
 
-        await Parallel.ForAsync(0, LoadToolTests.Requests, new ParallelOptions { MaxDegreeOfParallelism = 20 }, async (i, ending) =>
+        await Parallel.ForAsync(0, Load.Requests, new ParallelOptions { MaxDegreeOfParallelism = Load.Connections }, async (i, ending) =>
         {
             int size = i * 7 % 65_536;
             byte[] body = await client.GetByteArrayAsync(new Uri($"/bytes/{size}", UriKind.Relative), ending).InTime($"answer {i}");
@@ -58,7 +57,7 @@ public class ReverseProxyTests
 
         // It keeps twenty, and has no more requests at a time; each is good for a thousand.
         int connections = server.Server.Events.Entries.Count(e => e.Id.Name == "ConnectionStart");
-        Assert.InRange(connections, 1, 20 + (LoadToolTests.Requests / 500));
+        Assert.InRange(connections, 1, 20 + (Load.Requests / 500));
         server.AssertConnections(connections, SslProtocols.Tls13);
     }
 
