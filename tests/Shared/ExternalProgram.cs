@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using System.Text;
+using System.Text.RegularExpressions;
 
 namespace KernelTls.Tests;
 
@@ -9,8 +10,9 @@ internal sealed class ExternalProgram : IDisposable
     private readonly Process _process;
     private readonly string _name;
     private readonly StringBuilder _errors = new();
-    private readonly List<(string Text, TaskCompletionSource Seen)> _awaited = [];
+    private readonly List<(Func<string, bool> Condition, string What, TaskCompletionSource Seen)> _awaited = [];
     private readonly Task _readingErrors;
+    private bool _errorsEnded;
 
     private ExternalProgram(Process process)
     {
@@ -65,29 +67,25 @@ internal sealed class ExternalProgram : IDisposable
     }
 
     /// <summary>Waits until the program has written <paramref name="text"/> to its standard error.</summary>
-    public Task ErrorsContain(string text)
-    {
-        lock (_errors)
-        {
-            if (_errors.ToString().Contains(text, StringComparison.Ordinal))
-            {
-                return Task.CompletedTask;
-            }
+    public Task ErrorsContain(string text) => ErrorsAsync(all => all.Contains(text, StringComparison.Ordinal), text);
 
-            TaskCompletionSource seen = new(TaskCreationOptions.RunContinuationsAsynchronously);
-            _awaited.Add((text, seen));
-            return seen.Task.InTime($"'{text}' from {_name}");
-        }
+    /// <summary>Waits until the pattern is in what the program has written to its standard error.</summary>
+    public async Task<Match> ErrorsMatch(Regex pattern)
+    {
+        await ErrorsAsync(pattern.IsMatch, $"{pattern}");
+        return pattern.Match(Errors);
     }
 
     /// <summary>Reads the output up to and with <paramref name="text"/>.</summary>
-    public async Task<string> OutputUpToAsync(string text)
+    /// <param name="text">What ends it.</param>
+    /// <param name="limit">For each byte, where the usual one is too short.</param>
+    public async Task<string> OutputUpToAsync(string text, TimeSpan? limit = null)
     {
         StringBuilder read = new();
         byte[] one = new byte[1];
         while (!EndsWith(read, text))
         {
-            int count = await Output.ReadAsync(one).InTime($"'{text}' after: {read}");
+            int count = await Output.ReadAsync(one).AsTask().Within(limit ?? Limits.Wait, $"'{text}' after: {read}");
             Assert.True(count == 1, $"The output ended without '{text}': {read}\n{Errors}");
             read.Append((char)one[0]);
         }
@@ -113,18 +111,48 @@ internal sealed class ExternalProgram : IDisposable
         return _process.ExitCode;
     }
 
-    public void Dispose()
+    /// <summary>Ends it, if it has not ended.</summary>
+    public void Kill()
     {
         if (!_process.HasExited)
         {
             _process.Kill();
         }
+    }
 
+    public void Dispose()
+    {
+        Kill();
         _process.Dispose();
     }
 
     private static bool EndsWith(StringBuilder text, string end) =>
         text.Length >= end.Length && text.ToString(text.Length - end.Length, end.Length) == end;
+
+    private Task ErrorsAsync(Func<string, bool> condition, string what)
+    {
+        lock (_errors)
+        {
+            if (condition(_errors.ToString()))
+            {
+                return Task.CompletedTask;
+            }
+
+            TaskCompletionSource seen = new(TaskCreationOptions.RunContinuationsAsynchronously);
+            _awaited.Add((condition, what, seen));
+            EndWaits();
+            return seen.Task.InTime($"'{what}' from {_name}");
+        }
+    }
+
+    /// <summary>A program that has ended says no more. Under the lock.</summary>
+    private void EndWaits()
+    {
+        if (_errorsEnded)
+        {
+            _awaited.ForEach(a => a.Seen.TrySetException(new InvalidOperationException($"{_name} ended without '{a.What}': {_errors}")));
+        }
+    }
 
     private async Task ReadErrorsAsync()
     {
@@ -135,8 +163,14 @@ internal sealed class ExternalProgram : IDisposable
             {
                 _errors.Append(buffer, 0, read);
                 string all = _errors.ToString();
-                _awaited.RemoveAll(a => all.Contains(a.Text, StringComparison.Ordinal) && a.Seen.TrySetResult());
+                _awaited.RemoveAll(a => a.Condition(all) && a.Seen.TrySetResult());
             }
+        }
+
+        lock (_errors)
+        {
+            _errorsEnded = true;
+            EndWaits();
         }
     }
 }

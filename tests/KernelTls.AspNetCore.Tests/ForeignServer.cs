@@ -1,0 +1,204 @@
+using System.Security.Authentication;
+using KernelTls.Tests;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Connections.Features;
+using Microsoft.AspNetCore.Http;
+using Microsoft.AspNetCore.Http.Features;
+using Microsoft.AspNetCore.Server.Kestrel.Https;
+
+namespace KernelTls.AspNetCore.Tests;
+
+/// <summary>
+/// A server whose TLS and HTTP nobody here wrote: nginx or haproxy in front of the tests' application, or Kestrel itself, each
+/// in front of stock TLS. Each response says what the server knows of its connection.
+/// </summary>
+internal sealed class ForeignServer : IAsyncDisposable
+{
+    private const string KernelNginx = "nginx with kernel TLS";
+    private const string Header = "Seen";
+    private readonly bool _isInKernel;
+    private readonly Server _application;
+    private readonly IDisposable? _front;
+    private readonly TlsStatistics _before;
+
+    private ForeignServer(bool isInKernel, Server application, IDisposable? front, int port, TlsStatistics before)
+    {
+        (_isInKernel, _application, _front, _before) = (isInKernel && KtlsPlatform.IsSupported, application, front, before);
+        Address = new Uri($"https://localhost:{port}");
+    }
+
+    public static IReadOnlyList<string> Kinds { get; } = ["nginx", KernelNginx, "haproxy", "Kestrel"];
+
+    public Uri Address { get; }
+
+    /// <param name="kind">One of <see cref="Kinds"/>.</param>
+    /// <param name="wantsCertificate">Clients have to show one.</param>
+    public static async Task<ForeignServer> StartAsync(string kind, bool wantsCertificate = false)
+    {
+        TlsStatistics before = Read();
+        Server application = await Server.StartAsync(
+            TlsMode.Stock,
+            https =>
+            {
+                https.ClientCertificateMode = wantsCertificate ? ClientCertificateMode.RequireCertificate : ClientCertificateMode.NoCertificate;
+                https.OnAuthenticate = (_, options) => options.CertificateChainPolicy = Certificates.Trust();
+            },
+            application: application => application.Use(TellAsync));
+        IDisposable? front = null;
+        try
+        {
+            int port;
+            switch (kind)
+            {
+                case "Kestrel":
+                    port = application.Https.Port;
+                    break;
+                case "haproxy":
+                    Haproxy haproxy = StartHaproxy(application.Http.Port, wantsCertificate);
+                    (front, port) = (haproxy, haproxy.Port);
+                    await haproxy.StartedAsync();
+                    break;
+                default:
+                    Nginx nginx = StartNginx(application.Http.Port, kind == KernelNginx, wantsCertificate);
+                    (front, port) = (nginx, nginx.Port);
+                    await nginx.StartedAsync();
+                    break;
+            }
+
+            return new ForeignServer(kind == KernelNginx, application, front, port, before);
+        }
+        catch
+        {
+            front?.Dispose();
+            await application.DisposeAsync();
+            throw;
+        }
+    }
+
+    /// <summary>Asks, checks that the answer is so many bytes of the pattern, and returns what the server says of the connection.</summary>
+    public async Task<Sighting> GetAsync(HttpClient client, int size)
+    {
+        using HttpResponseMessage response = await client.GetAsync(new Uri(Address, $"/bytes/{size}")).InTime($"{size} bytes");
+        byte[] body = await response.EnsureSuccessStatusCode().Content.ReadAsByteArrayAsync();
+        Assert.Equal(size, body.Length);
+        Pattern.AssertAt(0, body);
+        return Sighting.Of(response);
+    }
+
+    /// <summary>Sends so many bytes of the pattern; the application checks them.</summary>
+    public async Task<Sighting> PostAsync(HttpClient client, int size)
+    {
+        using ByteArrayContent content = new(Pattern.Take(size));
+        using HttpResponseMessage response = await client.PostAsync(new Uri(Address, "/check"), content).InTime($"an upload of {size} bytes");
+        string answer = await response.EnsureSuccessStatusCode().Content.ReadAsStringAsync();
+        Assert.StartsWith($"{size} HTTP/", answer, StringComparison.Ordinal);
+        return Sighting.Of(response);
+    }
+
+    /// <summary>
+    /// Asserts that the kernel took the keys of so many connections: of the client's end in Kernel mode, of the server's where
+    /// that is nginx with kernel TLS; and that every record was decrypted.
+    /// </summary>
+    public void AssertConnections(TlsMode mode, int count, SslProtocols version)
+    {
+        TlsStatistics now = Read();
+        bool receives = version != SslProtocols.Tls13 || KtlsPlatform.OpenSslVersion >= new Version(3, 2);
+        int ends = count * ((mode == TlsMode.Kernel ? 1 : 0) + (_isInKernel ? 1 : 0));
+        Assert.Equal(ends, now.SendSoftware - _before.SendSoftware);
+        Assert.Equal(receives ? ends : 0, now.ReceiveSoftware - _before.ReceiveSoftware);
+        Assert.Equal(_before.DecryptError, now.DecryptError);
+    }
+
+    /// <summary>In the end no connection is left in the kernel: the clients have to be gone.</summary>
+    public async ValueTask DisposeAsync()
+    {
+        _front?.Dispose();
+        await _application.DisposeAsync();
+        if (KtlsPlatform.IsSupported)
+        {
+            await TlsStatistics.UntilAsync(
+                now => now.CurrentSendSoftware <= _before.CurrentSendSoftware && now.CurrentReceiveSoftware <= _before.CurrentReceiveSoftware,
+                "the kernel to let go of the connections");
+        }
+    }
+
+    private static TlsStatistics Read() => KtlsPlatform.IsSupported ? TlsStatistics.Read() : default;
+
+    /// <summary>Kestrel does not know whether it has resumed a session.</summary>
+    private static Task TellAsync(HttpContext context, Func<Task> next)
+    {
+        if (context.Request.IsHttps)
+        {
+            SslProtocols version = context.Features.GetRequiredFeature<ITlsHandshakeFeature>().Protocol;
+            context.Response.Headers[Header] = string.Join(
+                '|', context.Connection.RemotePort, version == SslProtocols.Tls13 ? "TLSv1.3" : "TLSv1.2", "?", context.Connection.ClientCertificate?.Subject);
+        }
+
+        return next();
+    }
+
+    private static Nginx StartNginx(int application, bool isInKernel, bool wantsCertificate) => new(
+        directory =>
+        {
+            Certificates.WritePem(Certificates.Ecdsa, directory);
+            Certificates.WriteAuthority(directory);
+        },
+        (directory, port) => $$"""
+            listen 127.0.0.1:{{port}} ssl http2;
+            ssl_certificate {{directory}}/certificate.pem;
+            ssl_certificate_key {{directory}}/key.pem;
+            ssl_protocols TLSv1.2 TLSv1.3;
+            ssl_conf_command Options {{(isInKernel ? "" : "-")}}KTLS;
+            {{(wantsCertificate ? $"ssl_verify_client on; ssl_client_certificate {directory}/authority.pem;" : "")}}
+            client_max_body_size 0;
+            add_header {{Header}} "$remote_port|$ssl_protocol|$ssl_session_reused|$ssl_client_s_dn";
+            location / {
+                proxy_pass http://upstream;
+                proxy_http_version 1.1;
+                proxy_set_header Connection "";
+            }
+            """,
+        $"server 127.0.0.1:{application}; keepalive 20;");
+
+    private static Haproxy StartHaproxy(int application, bool wantsCertificate) => new(
+        directory =>
+        {
+            (string certificate, string key) = Certificates.WritePem(Certificates.Ecdsa, directory);
+            File.AppendAllText(certificate, "\n" + File.ReadAllText(key));
+            Certificates.WriteAuthority(directory);
+        },
+        port => $"""
+            bind 127.0.0.1:{port} ssl crt certificate.pem alpn h2,http/1.1 {(wantsCertificate ? "verify required ca-file authority.pem" : "")}
+                http-response set-header {Header} "%[src_port]|%[ssl_fc_protocol]|%[ssl_fc_is_resumed]|CN=%[ssl_c_s_dn(CN)]"
+            """,
+        application);
+
+    /// <summary>What the server says of the connection of a response.</summary>
+    /// <param name="ClientPort">By which connections differ.</param>
+    /// <param name="Version">Of TLS.</param>
+    /// <param name="Resumed">Whether the handshake resumed a session; null where the server does not say.</param>
+    /// <param name="Certificate">The subject of the client's.</param>
+    internal sealed record Sighting(string ClientPort, SslProtocols Version, bool? Resumed, string Certificate)
+    {
+        public static Sighting Of(HttpResponseMessage response)
+        {
+            string[] fields = Assert.Single(response.Headers.GetValues(Header)).Split('|');
+            return new Sighting(
+                fields[0],
+                fields[1] switch
+                {
+                    "TLSv1.2" => SslProtocols.Tls12,
+                    "TLSv1.3" => SslProtocols.Tls13,
+                    _ => throw new InvalidDataException(fields[1]),
+                },
+                fields[2] switch
+                {
+                    "r" or "1" => true,
+                    "." or "0" => false,
+                    "?" => null,
+                    _ => throw new InvalidDataException(fields[2]),
+                },
+                fields[3]);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+namespace KernelTls.Tests;
+
+/// <summary>haproxy in front of a server for plain http: a worker and its master, its own files, a port of its own on 127.0.0.1.</summary>
+internal sealed class Haproxy : IDisposable
+{
+    private readonly TemporaryDirectory _directory = new();
+    private readonly ReservedPort _port = new();
+    private readonly ExternalProgram _program;
+
+    /// <param name="prepare">Writes what haproxy needs into the directory, where it runs.</param>
+    /// <param name="frontend">The frontend's content, for a port.</param>
+    /// <param name="backend">The server's port.</param>
+    public Haproxy(Action<string> prepare, Func<int, string> frontend, int backend)
+    {
+        // Without a limit of its own it makes room for as many connections as it may open files, which takes minutes in the lab.
+        prepare(_directory.FullName);
+        File.WriteAllText(_directory["haproxy.cfg"], $"""
+            global
+                maxconn 1000
+            defaults
+                mode http
+                timeout connect {Limits.Wait.TotalSeconds}s
+                timeout client {Limits.Wait.TotalSeconds}s
+                timeout server {Limits.Wait.TotalSeconds}s
+            frontend front
+                {frontend(_port.Number)}
+                default_backend application
+            backend application
+                server application 127.0.0.1:{backend}
+
+            """);
+        _program = ExternalProgram.Start("haproxy", _directory.FullName, "-W", "-db", "-f", "haproxy.cfg");
+    }
+
+    public int Port => _port.Number;
+
+    /// <summary>The master says so when the worker's sockets listen.</summary>
+    public Task StartedAsync() => _program.ErrorsContain("Loading success.");
+
+    /// <summary>The worker ends with its master.</summary>
+    public void Dispose()
+    {
+        _program.Dispose();
+        _port.Dispose();
+        _directory.Dispose();
+    }
+}
