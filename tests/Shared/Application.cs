@@ -41,11 +41,15 @@ internal sealed partial class Application : IDisposable
     }
 
     /// <summary>Starts a project of this solution.</summary>
-    public static Application StartProject(string project, params string[] arguments)
+    public static Application StartProject(string project, params string[] arguments) =>
+        Start("dotnet", "", [], [PathOf(project), .. arguments]);
+
+    /// <summary>The built program of a project of this solution.</summary>
+    public static string PathOf(string project)
     {
         string path = Path.GetFullPath(Path.Combine(AppContext.BaseDirectory, "..", "..", project, "release", $"{project}.dll"));
         Assert.True(File.Exists(path), path);
-        return Start("dotnet", "", [], [path, .. arguments]);
+        return path;
     }
 
     /// <summary>Waits until Kestrel says where it listens for https.</summary>
