@@ -37,7 +37,7 @@ public class HttpClientInteropTests
         using ModeClient client = CreateClient(mode, http, version);
         HashSet<ForeignServer.Sighting> seen = [];
 
-        foreach (int size in new[] { 0, 1, 65_536, 5_000_001 })
+        foreach (int size in new[] { 0, 1, 65_536, Cell.IsLab ? 1_000_001 : 5_000_001 })
         {
             seen.Add(await server.GetAsync(client.Http, size));
             seen.Add(await server.PostAsync(client.Http, size));
