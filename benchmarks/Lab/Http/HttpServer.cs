@@ -1,0 +1,125 @@
+using System.Buffers;
+using System.Net;
+using System.Net.Security;
+using KernelTls.AspNetCore;
+using KernelTls.Lab.Tls;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Connections;
+using Microsoft.AspNetCore.Connections.Features;
+using Microsoft.AspNetCore.Hosting;
+using Microsoft.AspNetCore.Http;
+using Microsoft.AspNetCore.Server.Kestrel.Core;
+using Microsoft.Extensions.FileProviders;
+
+namespace KernelTls.Lab.Http;
+
+/// <summary>Kestrel with as little around it as there can be.</summary>
+internal sealed class HttpServer(HttpServerOptions options)
+{
+    private readonly TlsChoice _tls = new();
+    private readonly ConnectionTally _tally = new();
+    private readonly byte[] _body = new byte[options.ResponseSize];
+
+    public async Task RunAsync(CancellationToken cancellationToken)
+    {
+        IPAddress address = (await Dns.GetHostAddressesAsync(options.ServerAddress, cancellationToken))[0];
+        string? directory = options.FileName is null ? null : Directory.CreateTempSubdirectory("kerneltls-lab").FullName;
+        try
+        {
+            await using WebApplication application = Build(address, directory);
+            await application.StartAsync(cancellationToken);
+            await Console.Out.WriteLineAsync($"Listening on {application.Urls.Single()}");
+            await _tally.TellWhileAsync(null, cancellationToken);
+            await application.StopAsync(CancellationToken.None);
+        }
+        finally
+        {
+            if (directory is not null)
+            {
+                Directory.Delete(directory, recursive: true);
+            }
+        }
+    }
+
+    private WebApplication Build(IPAddress address, string? directory)
+    {
+        WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
+        builder.WebHost.UseKestrelCore().UseKestrelHttpsConfiguration().ConfigureKestrel(kestrel =>
+            kestrel.Listen(address, options.ServerPort, endpoint =>
+            {
+                endpoint.Protocols = options.HttpVersion.Major == 2 ? HttpProtocols.Http2 : HttpProtocols.Http1;
+                if (options.UseHttps)
+                {
+                    endpoint.UseHttps(LabCertificate.Create());
+                }
+
+                endpoint.Use(Count);
+            }));
+        if (!_tls.IsStock)
+        {
+            builder.WebHost.UseKernelTls(_tls.Configure);
+        }
+
+        WebApplication application = builder.Build();
+        if (directory is not null)
+        {
+            File.WriteAllBytes(Path.Combine(directory, options.FileName!), new byte[options.SizeInBytes]);
+            application.UseStaticFiles(new StaticFileOptions
+            {
+                FileProvider = new PhysicalFileProvider(directory),
+                ServeUnknownFileTypes = true,
+            });
+        }
+
+        application.Run(RespondAsync);
+        return application;
+    }
+
+    private ConnectionDelegate Count(ConnectionDelegate next) => connection =>
+    {
+        if (connection.Features.Get<ITlsHandshakeFeature>() is { } tls)
+        {
+            _tally.Add(connection.Features.Get<IKtlsFeature>()?.Offload, tls.Protocol, tls.NegotiatedCipherSuite ?? default(TlsCipherSuite));
+        }
+        else
+        {
+            _tally.AddPlain();
+        }
+
+        return next(connection);
+    };
+
+    private async Task RespondAsync(HttpContext context)
+    {
+        bool isPost = context.Request.Method == HttpMethods.Post;
+        if (context.Request.Path.Value != (isPost ? HttpLoad.PostPath : HttpLoad.GetPath))
+        {
+            context.Response.StatusCode = StatusCodes.Status404NotFound;
+            return;
+        }
+
+        if (isPost)
+        {
+            await DrainAsync(context);
+        }
+
+        context.Response.ContentLength = _body.Length;
+        if (_body.Length > 0)
+        {
+            await context.Response.Body.WriteAsync(_body);
+        }
+    }
+
+    private static async Task DrainAsync(HttpContext context)
+    {
+        while (true)
+        {
+            System.IO.Pipelines.ReadResult read = await context.Request.BodyReader.ReadAsync();
+            context.Request.BodyReader.AdvanceTo(read.Buffer.End);
+            if (read.IsCompleted)
+            {
+                return;
+            }
+        }
+    }
+}

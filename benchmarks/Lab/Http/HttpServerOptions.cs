@@ -1,0 +1,46 @@
+using System.CommandLine;
+
+namespace KernelTls.Lab.Http;
+
+/// <summary>What the HTTP server is told.</summary>
+/// <param name="ServerAddress">Where it listens.</param>
+/// <param name="ServerPort">0: the system chooses.</param>
+/// <param name="UseHttps">By TLS.</param>
+/// <param name="HttpVersion">The only one that it speaks.</param>
+/// <param name="ResponseSize">Bytes of the answers to /get and /post.</param>
+/// <param name="FileName">A static file that it makes and serves; null: none.</param>
+/// <param name="SizeInBytes">The file's.</param>
+internal sealed record HttpServerOptions(
+    string ServerAddress, int ServerPort, bool UseHttps, Version HttpVersion, int ResponseSize, string? FileName, int SizeInBytes)
+{
+    public static Command CreateCommand()
+    {
+        Option<string> address = LabOptions.ServerAddress();
+        Option<int> port = LabOptions.ServerPort(lowest: 0);
+        Option<bool> https = LabOptions.Switch("--useHttps", false, "TLS.");
+        Option<string> version = LabOptions.Choice("--httpVersion", "The only version of HTTP.", "1.1", "2.0");
+        Option<int> responseSize = LabOptions.Number("--responseSize", 0, 0, int.MaxValue, "Bytes of each answer.");
+        Option<string?> fileName = new("--filename") { Description = "A file to make and to serve as a static one, by its name." };
+        Option<int> size = LabOptions.Number("--sizeInBytes", 1024, 0, int.MaxValue, "The file's size.");
+        fileName.Validators.Add(result =>
+        {
+            if (result.Tokens is [{ Value: string name }] && (name.Length == 0 || Path.GetFileName(name) != name))
+            {
+                result.AddError($"--filename is '{name}'; expected a name without a path.");
+            }
+        });
+        Command command = new("http-server", "Kestrel: GET /get, POST /post and a static file.")
+        {
+            address, port, https, version, responseSize, fileName, size,
+        };
+        command.SetAction(isServer: true, (arguments, cancellationToken) => new HttpServer(new HttpServerOptions(
+            arguments.GetValue(address)!,
+            arguments.GetValue(port),
+            arguments.GetValue(https),
+            Version.Parse(arguments.GetValue(version)!),
+            arguments.GetValue(responseSize),
+            arguments.GetValue(fileName),
+            arguments.GetValue(size))).RunAsync(cancellationToken));
+        return command;
+    }
+}

@@ -1,0 +1,4 @@
+using System.CommandLine;
+using KernelTls.Lab;
+
+return await LabCommand.RunAsync(args);

@@ -1,0 +1,145 @@
+using System.Diagnostics;
+using System.Text;
+using System.Text.Json.Nodes;
+using KernelTls.Lab.Report;
+using KernelTls.Lab.Tls;
+
+namespace KernelTls.Lab.Rehearsal;
+
+/// <summary>This program once more, as a process of its own: what it says, what it came to, and an end by its own process id.</summary>
+internal sealed class LabProcess : IDisposable
+{
+    private const string Ready = "Listening on ";
+
+    private readonly Process _process;
+    private readonly TaskCompletionSource<string> _address = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private readonly StringBuilder _said = new();
+    private readonly Task _reading;
+
+    private LabProcess(Process process)
+    {
+        _process = process;
+        _reading = Task.WhenAll(ReadAsync(process.StandardOutput), ReadAsync(process.StandardError));
+    }
+
+    public int Id => _process.Id;
+
+    public string Said
+    {
+        get
+        {
+            lock (_said)
+            {
+                return _said.ToString();
+            }
+        }
+    }
+
+    /// <param name="program">The assembly.</param>
+    /// <param name="inNamespace">The network namespace that it runs in; null: this one.</param>
+    /// <param name="environment">All that it is told about TLS.</param>
+    /// <param name="arguments">Its command line.</param>
+    public static LabProcess Start(
+        string program, string? inNamespace, IEnumerable<KeyValuePair<string, string>> environment, IEnumerable<string> arguments)
+    {
+        string[] command = inNamespace is null ? ["dotnet"] : ["ip", "netns", "exec", inNamespace, "dotnet"];
+        ProcessStartInfo start = new(command[0], [.. command[1..], program, .. arguments])
+        {
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+        };
+        foreach (string name in start.Environment.Keys.Where(IsAboutTls).ToArray())
+        {
+            start.Environment.Remove(name);
+        }
+
+        foreach ((string name, string value) in environment)
+        {
+            start.Environment[name] = value;
+        }
+
+        return new LabProcess(Process.Start(start)!);
+    }
+
+    /// <summary>The port of a server, when it listens.</summary>
+    /// <exception cref="LabFailedException">It has ended without.</exception>
+    /// <exception cref="TimeoutException">It does not listen yet.</exception>
+    public async Task<int> ListenAsync(TimeSpan limit)
+    {
+        Task first = await Task.WhenAny(_address.Task, _reading).WaitAsync(limit);
+        if (first == _reading && !_address.Task.IsCompleted)
+        {
+            throw new LabFailedException($"a server ended before it listened: {Said}");
+        }
+
+        string address = await _address.Task;
+        return int.Parse(address[(address.LastIndexOf(':') + 1)..].TrimEnd('/'), System.Globalization.CultureInfo.InvariantCulture);
+    }
+
+    /// <summary>Asks it to end.</summary>
+    public void Terminate()
+    {
+        using Process kill = Process.Start("kill", ["-TERM", $"{_process.Id}"]);
+        kill.WaitForExit();
+    }
+
+    /// <summary>Its figures, when it has ended well.</summary>
+    /// <exception cref="LabFailedException">It has ended badly, or told nothing.</exception>
+    /// <exception cref="TimeoutException">It has not ended.</exception>
+    public async Task<JsonObject> ResultsAsync(TimeSpan limit)
+    {
+        int code = await ExitAsync(limit);
+        if (code != 0)
+        {
+            throw new LabFailedException($"a process ended with {code}: {Said}");
+        }
+
+        string said = Said;
+        int start = said.IndexOf(Results.Start, StringComparison.Ordinal);
+        int end = said.IndexOf(Results.End, StringComparison.Ordinal);
+        return start < 0 || end < start
+            ? throw new LabFailedException($"a process told no results: {said}")
+            : JsonNode.Parse(said[(start + Results.Start.Length)..end])!.AsObject();
+    }
+
+    public async Task<int> ExitAsync(TimeSpan limit)
+    {
+        await _process.WaitForExitAsync().WaitAsync(limit);
+        await _reading.WaitAsync(limit);
+        return _process.ExitCode;
+    }
+
+    /// <summary>One figure of <see cref="ResultsAsync"/>.</summary>
+    public static JsonNode? ValueOf(JsonObject results, Metric metric) =>
+        results["Measurements"]!.AsArray().FirstOrDefault(m => (string)m!["Name"]! == metric.Name)?["Value"];
+
+    public void Dispose()
+    {
+        if (!_process.HasExited)
+        {
+            _process.Kill();
+        }
+
+        _process.Dispose();
+    }
+
+    private static bool IsAboutTls(string name) =>
+        name is TlsChoice.KernelVariable or TlsChoice.DirectVariable
+        || name.StartsWith(TlsChoice.OptionsPrefix, StringComparison.OrdinalIgnoreCase);
+
+    private async Task ReadAsync(StreamReader reader)
+    {
+        while (await reader.ReadLineAsync() is { } line)
+        {
+            lock (_said)
+            {
+                _said.AppendLine(line);
+            }
+
+            if (line.StartsWith(Ready, StringComparison.Ordinal))
+            {
+                _address.TrySetResult(line[Ready.Length..]);
+            }
+        }
+    }
+}

@@ -1,0 +1,18 @@
+using KernelTls.Lab.Tls;
+
+namespace KernelTls.Lab.Rehearsal;
+
+/// <summary>How TLS is done, by nothing but variables of the environment; the profiles of benchmarks/crank have the same.</summary>
+internal sealed record RehearsalMode(string Name, IReadOnlyDictionary<string, string> Environment)
+{
+    public static IReadOnlyList<RehearsalMode> All { get; } =
+    [
+        new("standard", new Dictionary<string, string>()),
+        new("directopenssl", new Dictionary<string, string> { [TlsChoice.DirectVariable] = "1" }),
+        new("ktls", new Dictionary<string, string>
+        {
+            [TlsChoice.KernelVariable] = "1",
+            [TlsChoice.OptionsPrefix + nameof(KtlsOptions.Mode)] = nameof(KtlsMode.Required),
+        }),
+    ];
+}

@@ -1,0 +1,94 @@
+using System.Globalization;
+using System.Runtime.InteropServices;
+using System.Text.Json.Nodes;
+using Spectre.Console;
+
+namespace KernelTls.Lab.Report;
+
+/// <summary>
+/// What a run came to. An agent would add up what it hears twice, so it is told once: by events where one listens; else as
+/// the text that it would read from standard output, or, on a terminal, as a table.
+/// </summary>
+internal sealed class Results
+{
+    public const string Start = "#StartJobStatistics";
+    public const string End = "#EndJobStatistics";
+
+    private readonly List<(Metric Metric, object Value)> _values = [];
+
+    public void Add(Metric metric, long value) => _values.Add((metric, value));
+
+    public void Add(Metric metric, double value) => _values.Add((metric, value));
+
+    public void Add(Metric metric, string value) => _values.Add((metric, value));
+
+    /// <summary>What figures are worth nothing without.</summary>
+    public void AddEnvironment()
+    {
+        Add(Metrics.ProcessorCount, (long)Environment.ProcessorCount);
+        Add(Metrics.Kernel, KtlsPlatform.KernelRelease);
+        Add(Metrics.OpenSsl, KtlsPlatform.OpenSslVersionText);
+        Add(Metrics.Runtime, RuntimeInformation.FrameworkDescription);
+    }
+
+    /// <returns>Somebody listened.</returns>
+    public bool TellListener()
+    {
+        if (!BenchmarksEventSource.Log.IsEnabled())
+        {
+            return false;
+        }
+
+        foreach ((Metric metric, object value) in _values)
+        {
+            BenchmarksEventSource.Log.Measure(metric, value);
+        }
+
+        return true;
+    }
+
+    public void Tell()
+    {
+        bool heard = TellListener();
+        if (!Console.IsOutputRedirected)
+        {
+            AnsiConsole.Write(ToTable());
+        }
+        else if (!heard)
+        {
+            Console.Out.WriteLine($"{Start}\n{ToJson().ToJsonString()}\n{End}");
+        }
+    }
+
+    private JsonObject ToJson() => new()
+    {
+        ["Metadata"] = new JsonArray([.. _values.Select(v => new JsonObject
+        {
+            ["Source"] = "Benchmark",
+            ["Name"] = v.Metric.Name,
+            ["Aggregate"] = $"{v.Metric.Aggregate}",
+            ["Reduce"] = $"{v.Metric.Reduce}",
+            ["Format"] = v.Metric.Format,
+            ["ShortDescription"] = v.Metric.ShortDescription,
+            ["LongDescription"] = v.Metric.LongDescription,
+        })]),
+        ["Measurements"] = new JsonArray([.. _values.Select(v => new JsonObject
+        {
+            ["Name"] = v.Metric.Name,
+            ["Timestamp"] = DateTime.UtcNow,
+            ["Value"] = v.Value switch { long number => number, double number => number, object text => (string)text },
+        })]),
+    };
+
+    private Table ToTable()
+    {
+        Table table = new Table().Border(TableBorder.Rounded).AddColumn("").AddColumn(new TableColumn("").RightAligned()).HideHeaders();
+        foreach ((Metric metric, object value) in _values)
+        {
+            string text = value is IFormattable number ? number.ToString(metric.Format, CultureInfo.InvariantCulture) : (string)value;
+            table.AddRow(Markup.Escape(metric.ShortDescription), Markup.Escape(text));
+        }
+
+        return table;
+    }
+}
