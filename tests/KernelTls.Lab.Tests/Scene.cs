@@ -1,0 +1,51 @@
+using System.Text.Json.Nodes;
+using KernelTls.Lab.Rehearsal;
+using KernelTls.Lab.Report;
+using KernelTls.Tests;
+
+namespace KernelTls.Lab.Tests;
+
+/// <summary>Server and client of a scenario as crank would start them, for a moment and over loopback.</summary>
+internal static class Scene
+{
+    public static string Program { get; } =
+        Path.GetFullPath(Path.Combine(AppContext.BaseDirectory, "..", "..", "KernelTls.Lab", "release", "KernelTls.Lab.dll"));
+
+    /// <summary>An emulated machine takes long to shake hands a hundred times.</summary>
+    private static readonly int s_concurrency = Cell.IsLab ? 4 : 100;
+
+    public static TimeSpan Limit { get; } = Limits.Wait * 2;
+
+    /// <summary>What the profile says; where the kernel takes one direction only, it is not required.</summary>
+    public static Dictionary<string, string> EnvironmentOf(CrankJob job)
+    {
+        Dictionary<string, string> environment = new(job.Environment);
+        if (environment.ContainsKey("KtlsOptions__Mode") && KtlsPlatform.OpenSslVersion < new Version(3, 2))
+        {
+            environment["KtlsOptions__Mode"] = nameof(KtlsMode.Preferred);
+        }
+
+        return environment;
+    }
+
+    public static CrankJob ServerOf(string scenario, string profile) =>
+        CrankFile.Lab.Render(scenario, "server", profile, ("serverAddress", "127.0.0.1"), ("serverPort", 0));
+
+    public static CrankJob ClientOf(string scenario, string profile, int port)
+    {
+        CrankJob plain = CrankFile.Lab.Render(scenario, "client", profile);
+        List<(string, object)> changes = [("serverAddress", "127.0.0.1"), ("serverPort", port), ("warmup", 0), ("duration", 0.3)];
+        if (plain.Variables.ContainsKey("concurrencyPerHttpClient"))
+        {
+            changes.Add(("concurrencyPerHttpClient", s_concurrency));
+        }
+
+        return CrankFile.Lab.Render(scenario, "client", profile, [.. changes]);
+    }
+
+    public static LabProcess Start(CrankJob job) => LabProcess.Start(Program, null, EnvironmentOf(job), job.Arguments);
+
+    public static string Text(JsonObject results, Metric metric) => (string)LabProcess.ValueOf(results, metric)!;
+
+    public static double Number(JsonObject results, Metric metric) => (double)LabProcess.ValueOf(results, metric)!;
+}

@@ -1,0 +1,63 @@
+using KernelTls.Lab.Running;
+using KernelTls.Tests;
+
+namespace KernelTls.Lab.Tests;
+
+public class ScheduleTests
+{
+    /// <summary>However slow a machine is, there is something to report.</summary>
+    [Fact]
+    public async Task A_phase_lasts_until_something_was_done_in_it()
+    {
+        Schedule schedule = new(0, 0.001);
+        SemaphoreSlim step = new(0);
+        List<bool> counted = [];
+        Task running = schedule.RunAsync(
+            async () =>
+            {
+                while (!schedule.IsOver)
+                {
+                    await step.WaitAsync();
+                    counted.Add(schedule.Note());
+                }
+            },
+            CancellationToken.None);
+        await running.StaysPending();
+        Assert.Empty(counted);
+
+        // The first ends the warm-up; which of those that follow is the first to count, the phases decide.
+        Task feeding = Task.Run(async () =>
+        {
+            while (!running.IsCompleted)
+            {
+                step.Release();
+                await Task.Yield();
+            }
+        });
+        await running.InTime("the schedule");
+        await feeding.InTime();
+        Assert.Contains(true, counted);
+        Assert.False(counted[0]);
+        Assert.True(schedule.Counted > TimeSpan.Zero);
+    }
+
+    [Fact]
+    public async Task A_load_that_fails_fails_the_run()
+    {
+        Schedule schedule = new(60, 60);
+
+        await Assert.ThrowsAsync<IOException>(() =>
+            schedule.RunAsync(() => Task.FromException(new IOException()), CancellationToken.None).InTime());
+
+        Assert.True(schedule.IsOver);
+    }
+
+    [Fact]
+    public async Task A_load_that_ends_too_early_is_a_failure()
+    {
+        LabFailedException e = await Assert.ThrowsAsync<LabFailedException>(() =>
+            new Schedule(60, 60).RunAsync(() => Task.CompletedTask, CancellationToken.None).InTime());
+
+        Assert.Contains("before its time", e.Message, StringComparison.Ordinal);
+    }
+}
