@@ -1,4 +1,4 @@
-using System.Buffers;
+using System.IO.Pipelines;
 using System.Net;
 using System.Net.Security;
 using KernelTls.AspNetCore;
@@ -16,6 +16,9 @@ namespace KernelTls.Lab.Http;
 /// <summary>Kestrel with as little around it as there can be.</summary>
 internal sealed class HttpServer(HttpServerOptions options)
 {
+    /// <summary>Kestrel's own is for clients that may be hostile, on machines that are not emulated.</summary>
+    private static readonly TimeSpan s_handshakeTimeout = TimeSpan.FromMinutes(2);
+
     private readonly TlsChoice _tls = new();
     private readonly ConnectionTally _tally = new();
     private readonly byte[] _body = new byte[options.ResponseSize];
@@ -50,7 +53,7 @@ internal sealed class HttpServer(HttpServerOptions options)
                 endpoint.Protocols = options.HttpVersion.Major == 2 ? HttpProtocols.Http2 : HttpProtocols.Http1;
                 if (options.UseHttps)
                 {
-                    endpoint.UseHttps(LabCertificate.Create());
+                    endpoint.UseHttps(LabCertificate.Create(), https => https.HandshakeTimeout = s_handshakeTimeout);
                 }
 
                 endpoint.Use(Count);
@@ -114,7 +117,7 @@ internal sealed class HttpServer(HttpServerOptions options)
     {
         while (true)
         {
-            System.IO.Pipelines.ReadResult read = await context.Request.BodyReader.ReadAsync();
+            ReadResult read = await context.Request.BodyReader.ReadAsync();
             context.Request.BodyReader.AdvanceTo(read.Buffer.End);
             if (read.IsCompleted)
             {

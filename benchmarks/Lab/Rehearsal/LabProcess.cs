@@ -66,7 +66,7 @@ internal sealed class LabProcess : IDisposable
     /// <exception cref="TimeoutException">It does not listen yet.</exception>
     public async Task<int> ListenAsync(TimeSpan limit)
     {
-        Task first = await Task.WhenAny(_address.Task, _reading).WaitAsync(limit);
+        Task first = await InTime(Task.WhenAny(_address.Task, _reading), limit, "to listen");
         if (first == _reading && !_address.Task.IsCompleted)
         {
             throw new LabFailedException($"a server ended before it listened: {Said}");
@@ -104,9 +104,14 @@ internal sealed class LabProcess : IDisposable
 
     public async Task<int> ExitAsync(TimeSpan limit)
     {
-        await _process.WaitForExitAsync().WaitAsync(limit);
-        await _reading.WaitAsync(limit);
-        return _process.ExitCode;
+        return await InTime(EndAsync(), limit, "to end");
+
+        async Task<int> EndAsync()
+        {
+            await _process.WaitForExitAsync();
+            await _reading;
+            return _process.ExitCode;
+        }
     }
 
     /// <summary>One figure of <see cref="ResultsAsync"/>.</summary>
@@ -126,6 +131,18 @@ internal sealed class LabProcess : IDisposable
     private static bool IsAboutTls(string name) =>
         name is TlsChoice.KernelVariable or TlsChoice.DirectVariable
         || name.StartsWith(TlsChoice.OptionsPrefix, StringComparison.OrdinalIgnoreCase);
+
+    private async Task<T> InTime<T>(Task<T> task, TimeSpan limit, string what)
+    {
+        try
+        {
+            return await task.WaitAsync(limit);
+        }
+        catch (TimeoutException) when (!task.IsCompleted)
+        {
+            throw new TimeoutException($"waited {limit.TotalSeconds} s for a process {what}; it says: {Said}");
+        }
+    }
 
     private async Task ReadAsync(StreamReader reader)
     {

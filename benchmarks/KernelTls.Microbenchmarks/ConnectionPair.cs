@@ -1,0 +1,56 @@
+using System.Net;
+using System.Net.Security;
+using System.Net.Sockets;
+using System.Security.Authentication;
+using KernelTls.Bench;
+
+namespace KernelTls.Microbenchmarks;
+
+/// <summary>Both ends of connections over loopback, one after the other.</summary>
+internal sealed class ConnectionPair : IDisposable
+{
+    private readonly StreamMode _mode;
+    private readonly Socket _listener = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+    private readonly SslClientAuthenticationOptions _client;
+    private readonly SslServerAuthenticationOptions _server;
+
+    public ConnectionPair(StreamMode mode, bool resumes)
+    {
+        _mode = mode;
+        _listener.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+        _listener.Listen();
+        BenchCertificates certificates = new();
+        _client = new SslClientAuthenticationOptions
+        {
+            TargetHost = BenchCertificates.Host,
+            EnabledSslProtocols = SslProtocols.Tls13,
+            CertificateChainPolicy = certificates.CreateTrust(),
+            AllowTlsResume = resumes,
+        };
+        _server = new SslServerAuthenticationOptions
+        {
+            ServerCertificateContext = certificates.ServerContext,
+            EnabledSslProtocols = SslProtocols.Tls13,
+            AllowTlsResume = resumes,
+        };
+    }
+
+    public async Task<(SslStream Client, SslStream Server)> ConnectAsync()
+    {
+        Socket client = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
+        Task<Socket> accepting = _listener.AcceptAsync();
+        await client.ConnectAsync(_listener.LocalEndPoint!);
+        Socket server = await accepting;
+        server.NoDelay = true;
+        SslStream ofClient = _mode.Create(new NetworkStream(client, ownsSocket: true));
+        SslStream ofServer = _mode.Create(new NetworkStream(server, ownsSocket: true));
+
+        // By the variable's type: SslStream's own members would run the stock handshake.
+        await Task.WhenAll(
+            ofClient is KtlsStream c ? c.AuthenticateAsClientAsync(_client) : ofClient.AuthenticateAsClientAsync(_client),
+            ofServer is KtlsStream s ? s.AuthenticateAsServerAsync(_server) : ofServer.AuthenticateAsServerAsync(_server));
+        return (ofClient, ofServer);
+    }
+
+    public void Dispose() => _listener.Dispose();
+}

@@ -1,0 +1,40 @@
+using System.Net.Security;
+using BenchmarkDotNet.Attributes;
+
+namespace KernelTls.Microbenchmarks;
+
+/// <summary>Connection, handshake, one byte back (with the tickets), close; both ends.</summary>
+public class HandshakeBenchmarks
+{
+    private readonly byte[] _byte = [42];
+    private ConnectionPair _pair = null!;
+
+    [ParamsSource(nameof(Modes))]
+    public StreamMode Mode { get; set; }
+
+    [Params(false, true)]
+    public bool Resumed { get; set; }
+
+    public static IEnumerable<StreamMode> Modes => StreamModes.Available;
+
+    // BenchmarkDotNet does not wait for an asynchronous one in this process. The first handshake is the one to resume.
+    [GlobalSetup]
+    public void SetUp()
+    {
+        _pair = new ConnectionPair(Mode, Resumed);
+        HandshakeAsync().GetAwaiter().GetResult();
+    }
+
+    [Benchmark]
+    public async Task HandshakeAsync()
+    {
+        (SslStream client, SslStream server) = await _pair.ConnectAsync();
+        await server.WriteAsync(_byte);
+        await client.ReadExactlyAsync(_byte);
+        await client.DisposeAsync();
+        await server.DisposeAsync();
+    }
+
+    [GlobalCleanup]
+    public void CleanUp() => _pair.Dispose();
+}
