@@ -122,7 +122,7 @@ internal sealed class LabProcess : IDisposable
     {
         if (!_process.HasExited)
         {
-            _process.Kill();
+            _process.Kill(entireProcessTree: true);
         }
 
         _process.Dispose();

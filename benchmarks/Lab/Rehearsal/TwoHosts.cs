@@ -24,11 +24,7 @@ internal sealed class TwoHosts
     private readonly Table _table = new Table().Border(TableBorder.Markdown).AddColumns(
         "MTU", "scenario", "mode", "result", "p99 ms", "packets per 64 KiB", "client", "server");
 
-    public TwoHosts(RehearsalOptions options)
-    {
-        _options = options;
-        _table.ShowRowSeparators = false;
-    }
+    public TwoHosts(RehearsalOptions options) => _options = options;
 
     public async Task RunAsync(CancellationToken cancellationToken)
     {
