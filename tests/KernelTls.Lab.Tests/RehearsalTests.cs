@@ -24,8 +24,8 @@ public class RehearsalTests
         Assert.Equal(["", "1500", "h1-get-64k", "ktls"], row[..4]);
         Assert.Matches("^[1-9][0-9,]* Mean RPS$", row[4]);
 
-        // 64 KiB in segments of 1448 bytes; a link that passed larger ones would need fewer.
-        Assert.InRange(int.Parse(row[6], System.Globalization.CultureInfo.InvariantCulture), 40, 60);
+        // 64 KiB in segments of 1448 bytes, and packets without data; a link that passed larger segments would need fewer.
+        Assert.InRange(int.Parse(row[6], System.Globalization.CultureInfo.InvariantCulture), 40, int.MaxValue);
         Assert.Equal(["send=kernel receive=kernel", "send=kernel receive=kernel", ""], row[7..]);
         Assert.Contains("are no measurement", rehearsal.Said, StringComparison.Ordinal);
         Assert.DoesNotContain("ktls-server-", await NamespacesAsync(), StringComparison.Ordinal);
