@@ -1,5 +1,6 @@
 using System.Globalization;
 using System.Runtime.InteropServices;
+using System.Security.Cryptography;
 using System.Text.Json.Nodes;
 using Spectre.Console;
 
@@ -27,7 +28,7 @@ internal sealed class Results
     {
         Add(Metrics.ProcessorCount, (long)Environment.ProcessorCount);
         Add(Metrics.Kernel, KtlsPlatform.KernelRelease);
-        Add(Metrics.OpenSsl, KtlsPlatform.OpenSslVersionText);
+        Add(Metrics.OpenSsl, DescribeOpenSsl());
         Add(Metrics.Runtime, RuntimeInformation.FrameworkDescription);
     }
 
@@ -58,6 +59,19 @@ internal sealed class Results
         {
             Console.Out.WriteLine($"{Start}\n{ToJson().ToJsonString()}\n{End}");
         }
+    }
+
+    /// <summary>Of .NET, not of KtlsPlatform, which would try the kernel out in a process that is to be a stock one.</summary>
+    private static string DescribeOpenSsl()
+    {
+        if (!OperatingSystem.IsLinux())
+        {
+            return "";
+        }
+
+        // OPENSSL_VERSION_NUMBER since 3.0: 0xMNN00PP0.
+        long version = SafeEvpPKeyHandle.OpenSslVersion;
+        return $"{version >> 28}.{(version >> 20) & 0xFF}.{(version >> 4) & 0xFF}";
     }
 
     private JsonObject ToJson() => new()
