@@ -10,13 +10,20 @@ internal sealed class KernelAbilities
     private readonly int[] _send;
     private readonly int[] _receive;
 
-    public KernelAbilities(int[] send, int[] receive, bool canRekeySend, bool canRekeyReceive, bool canExpectNoPadding = false)
+    public KernelAbilities(
+        int[] send,
+        int[] receive,
+        bool canRekeySend,
+        bool canRekeyReceive,
+        bool canExpectNoPadding = false,
+        bool canZeroCopySendFile = false)
     {
         _send = send;
         _receive = receive;
         CanRekeySend = canRekeySend;
         CanRekeyReceive = canRekeyReceive;
         CanExpectNoPadding = canExpectNoPadding;
+        CanZeroCopySendFile = canZeroCopySendFile;
     }
 
     public KernelAbilities(in KernelProbe probe)
@@ -25,7 +32,8 @@ internal sealed class KernelAbilities
             ((ReadOnlySpan<int>)probe.Receive).ToArray(),
             probe.RekeySendErrno == 0,
             probe.RekeyReceiveErrno == 0,
-            probe.NoPadErrno == 0)
+            probe.NoPadErrno == 0,
+            probe.ZeroCopyErrno == 0)
     {
     }
 
@@ -39,6 +47,9 @@ internal sealed class KernelAbilities
 
     /// <summary>TLS_RX_EXPECT_NO_PAD is accepted (Linux 6.0), and garbles nothing where a peer pads (Linux 6.12 does).</summary>
     public bool CanExpectNoPadding { get; }
+
+    /// <summary>TLS_TX_ZEROCOPY_RO is accepted (Linux 5.19); it means something only where a network device encrypts.</summary>
+    public bool CanZeroCopySendFile { get; }
 
     /// <summary>Whether keys of this kind are accepted in one direction.</summary>
     /// <param name="direction"><see cref="KtlsDirections.Send"/> or <see cref="KtlsDirections.Receive"/>.</param>

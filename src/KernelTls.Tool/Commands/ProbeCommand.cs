@@ -1,0 +1,133 @@
+using System.CommandLine;
+using System.Globalization;
+using System.Net.Security;
+using KernelTls.Tool.Output;
+using KernelTls.Tool.Peers;
+using KernelTls.Tool.Readers;
+using Spectre.Console;
+
+namespace KernelTls.Tool.Commands;
+
+/// <summary><c>ktls probe HOST:PORT</c>: what would become of a connection to this peer.</summary>
+internal static class ProbeCommand
+{
+    private static readonly TimeSpan s_standardWait = TimeSpan.FromSeconds(3);
+
+    public static Command Create()
+    {
+        Option<string?> path = new("--path")
+        {
+            Description = "What to ask for by HTTP/1.1, to see the peer's records. Default: /.",
+            HelpName = "PATH",
+        };
+        path.Validators.Add(result => PeerArguments.Expect(
+            result, p => p.StartsWith('/') && p.All(c => c is > ' ' and <= '~'), "a path that begins with / and has printable ASCII only"));
+        Option<bool> silent = new("--no-request") { Description = "Send nothing: for peers that speak first, or not HTTP." };
+        Option<TimeSpan?> wait = PeerArguments.Seconds("--wait", s_standardWait, "How long to wait for the peer to say something.");
+        Command command = new(
+            "probe",
+            "Connects four times and says what would be in the kernel and why not, whether sessions are resumed, how the peer takes key updates, and how its records are cut and padded.")
+        {
+            path, silent, wait,
+        };
+        PeerArguments peer = new(command);
+        command.SetWork(async (arguments, terminal, cancellationToken) =>
+        {
+            PeerSettings settings = peer.Read(arguments);
+            Conversation conversation = new(
+                arguments.GetValue(silent) ? null : Conversation.HttpRequest(settings.ServerName, arguments.GetValue(path) ?? "/"),
+                arguments.GetValue(wait) ?? s_standardWait);
+            ProbeReport report = await ProbeAsync(settings, conversation, cancellationToken);
+            if (terminal.IsJson)
+            {
+                terminal.Document(report);
+            }
+            else
+            {
+                Show(report, terminal);
+            }
+
+            return report.Offload.IsComplete ? ExitCode.Ok : ExitCode.No;
+        });
+        return command;
+    }
+
+    private static async Task<ProbeReport> ProbeAsync(PeerSettings peer, Conversation conversation, CancellationToken cancellationToken)
+    {
+        SslApplicationProtocol[] protocols = conversation.Request is null ? [] : [SslApplicationProtocol.Http11];
+        ObservedConnection observed = await ObservedConnection.RunAsync(peer, conversation, protocols, cancellationToken);
+        KernelConnections kernel = new(peer, conversation, protocols);
+        ProbeReport.OffloadReport offload = await kernel.OffloadAsync(cancellationToken);
+        (bool? resumed, ProbeReport.KeyUpdateReport keyUpdate) =
+            await kernel.ResumeAndUpdateAsync(observed.Records.Padded > 0, cancellationToken);
+        return new ProbeReport(
+            peer.Address.ToString(),
+            Judge(observed.Handshake, offload),
+            observed.Handshake,
+            offload,
+            new(observed.ControlRecords, observed.ControlBytes, resumed),
+            observed.Records,
+            keyUpdate);
+    }
+
+    private static string Judge(ProbeReport.HandshakeReport handshake, ProbeReport.OffloadReport offload)
+    {
+        string negotiated = $"{Verdict.Name(handshake.Protocol)}, {handshake.CipherSuite}";
+        return (offload.SendReason, offload.ReceiveReason) switch
+        {
+            (KtlsFallbackReason.None, KtlsFallbackReason.None) => $"yes: both directions are in the kernel ({negotiated})",
+            (KtlsFallbackReason.None, var reason) => $"partly: sending is in the kernel, receiving is not ({negotiated}). {Advice.Named(reason)}",
+            (var reason, KtlsFallbackReason.None) => $"partly: receiving is in the kernel, sending is not ({negotiated}). {Advice.Named(reason)}",
+            (var reason, _) => $"no: neither direction is in the kernel ({negotiated}). {Advice.Named(reason)}",
+        };
+    }
+
+    private static void Show(ProbeReport report, Terminal terminal)
+    {
+        terminal.Headline($"{report.Peer}: {report.Verdict}", new Style(report.Offload.IsComplete ? Color.Green : Color.Yellow, decoration: Decoration.Bold));
+        terminal.Line();
+        ProbeReport.HandshakeReport handshake = report.Handshake;
+        terminal.Line(string.Create(CultureInfo.InvariantCulture, $"handshake    {Verdict.Name(handshake.Protocol)} {handshake.CipherSuite}, {handshake.Milliseconds} ms, {handshake.InboundBytes} bytes from the peer{(handshake.ApplicationProtocol.Length > 0 ? ", ALPN " + handshake.ApplicationProtocol : "")}"));
+        if (handshake.Certificate is { } certificate)
+        {
+            terminal.Line(string.Create(CultureInfo.InvariantCulture, $"certificate  {certificate.Subject}, by {certificate.Issuer}, until {certificate.NotAfter:yyyy-MM-dd}, chain of {certificate.ChainLength}, {(certificate.Complaints.Count == 0 ? "trusted" : "NOT TRUSTED: " + string.Join("; ", certificate.Complaints))}"));
+        }
+
+        ProbeReport.OffloadReport offload = report.Offload;
+        terminal.Line($"send         {Describe(offload.Send, offload.SendReason)}");
+        terminal.Line($"receive      {Describe(offload.Receive, offload.ReceiveReason)}");
+        terminal.Line($"cipher       {(offload.KernelImplementsCipher ? "one that kernels implement" : "none that any kernel implements")}");
+        terminal.Line($"counters     {KernelCounters.Describe(offload.Counters)}");
+        terminal.Line($"tickets      {report.Tickets.ControlRecords} control records ({report.Tickets.ControlBytes} bytes) after the handshake; session resumed: {Describe(report.Tickets.Resumed)}");
+        terminal.Line($"key update   {report.KeyUpdate.Outcome}: {report.KeyUpdate.Detail}");
+        terminal.Line($"records      {Describe(report.Records)}");
+    }
+
+    private static string Describe(KtlsDataPath path, KtlsFallbackReason reason) =>
+        reason == KtlsFallbackReason.None ? path.ToString() : $"{path}. {Advice.Named(reason)}";
+
+    private static string Describe(bool? resumed) => resumed switch { true => "yes", false => "no", null => "not tried" };
+
+    private static string Describe(ProbeReport.RecordReport records)
+    {
+        string ending = records.Ending switch
+        {
+            Conversation.EndingKind.Quiet => "then it was quiet",
+            Conversation.EndingKind.Enough => "and there is more",
+            Conversation.EndingKind.Broken => $"then the connection broke: {records.Detail}",
+            _ => "then it closed",
+        };
+        if (records.Count == 0)
+        {
+            return $"none: the peer sent no data, {ending}";
+        }
+
+        string padding = records.Padded switch
+        {
+            null => "no padding in this version",
+            0 => "none padded",
+            { } padded => $"{padded} padded, by {records.PaddingBytes} bytes in all: leave ExpectNoPadding off",
+        };
+        return $"{records.Count} of {records.Smallest} to {records.Largest} bytes (median {records.Median}), {records.Bytes} bytes, {padding}; {ending}";
+    }
+}

@@ -1,0 +1,91 @@
+using System.CommandLine;
+using System.Diagnostics;
+using System.Globalization;
+using System.Runtime.CompilerServices;
+using KernelTls.Tool.Output;
+using KernelTls.Tool.Peers;
+using KernelTls.Tool.Readers;
+using KernelTls.Tool.Watching;
+
+namespace KernelTls.Tool.Commands;
+
+/// <summary><c>ktls top</c>: the kernel's counters as they change, and what a process's connections come to.</summary>
+internal static class TopCommand
+{
+    private static readonly TimeSpan s_standardInterval = TimeSpan.FromSeconds(1);
+
+    public static Command Create()
+    {
+        Option<int?> process = new("--process")
+        {
+            Description = "Also listen to the event source KernelTls of this .NET process, by EventPipe.",
+            HelpName = "PID",
+        };
+        process.Validators.Add(ExpectPositive);
+        Option<TimeSpan?> interval = PeerArguments.Seconds("--interval", s_standardInterval, "The time between two looks.");
+        Option<int?> count = new("--count") { Description = "End after so many looks. Default: never.", HelpName = "NUMBER" };
+        count.Validators.Add(ExpectPositive);
+        Command command = new(
+            "top",
+            "Shows the kernel's TLS counters and how fast they change and, with --process, the handshakes, fallbacks and failures of a process. Ctrl-C ends it.")
+        {
+            process, interval, count,
+        };
+        command.SetWork(
+            async (arguments, terminal, cancellationToken) =>
+            {
+                await RunAsync(
+                    arguments.GetValue(process), arguments.GetValue(interval) ?? s_standardInterval, arguments.GetValue(count) ?? int.MaxValue, terminal, cancellationToken);
+                return ExitCode.Ok;
+            },
+            interrupted: ExitCode.Ok);
+        return command;
+    }
+
+    private static void ExpectPositive(System.CommandLine.Parsing.OptionResult result) => PeerArguments.Expect(
+        result,
+        text => !int.TryParse(text, NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out int number) || number > 0,
+        "a number above 0");
+
+    private static async Task RunAsync(int? processId, TimeSpan interval, int count, Terminal terminal, CancellationToken cancellationToken)
+    {
+        if (processId is null && KernelCounters.Read() is null)
+        {
+            throw new ToolFailedException(
+                ExitCode.Failed,
+                $"there is nothing to watch: the kernel has no {KernelCounters.Path}. {TlsModule.Read("/", KtlsPlatform.KernelRelease).ToDo} Or name a .NET process: --process PID.");
+        }
+
+        await using ProcessWatch? watch = processId is { } id ? await ProcessWatch.StartAsync(id, interval, cancellationToken) : null;
+        await new TopView(terminal).ShowAsync(LookAsync(watch, interval, count, cancellationToken));
+    }
+
+    private static async IAsyncEnumerable<TopFrame> LookAsync(
+        ProcessWatch? watch, TimeSpan interval, int count, [EnumeratorCancellation] CancellationToken cancellationToken)
+    {
+        SortedDictionary<string, long>? before = null;
+        long last = 0;
+        for (int i = 0; i < count; i++)
+        {
+            bool ended = watch?.Ended.IsCompleted ?? false;
+            SortedDictionary<string, long>? now = KernelCounters.Read();
+            double seconds = i == 0 ? 0 : Stopwatch.GetElapsedTime(last).TotalSeconds;
+            last = Stopwatch.GetTimestamp();
+            Dictionary<string, double> rates = i == 0
+                ? []
+                : KernelCounters.Changes(before, now).ToDictionary(c => c.Key, c => Math.Round(c.Value / seconds, 2));
+            yield return new TopFrame(DateTime.UtcNow, Math.Round(seconds, 3), now, rates, watch?.Events.Take(), ended);
+            if (ended)
+            {
+                yield break;
+            }
+
+            before = now;
+            if (i + 1 < count)
+            {
+                await Task.WhenAny(Task.Delay(interval, cancellationToken), watch?.Ended ?? Task.Delay(Timeout.Infinite, cancellationToken));
+                cancellationToken.ThrowIfCancellationRequested();
+            }
+        }
+    }
+}

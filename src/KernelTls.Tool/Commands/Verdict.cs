@@ -1,0 +1,49 @@
+using System.Security.Authentication;
+
+namespace KernelTls.Tool.Commands;
+
+/// <summary>The one line that info begins with. Pure.</summary>
+internal static class Verdict
+{
+    /// <summary>Begins with <c>yes:</c>, <c>partly:</c> or <c>no:</c>, and ends with whether it is switched on.</summary>
+    /// <param name="reason">Why there is no kernel TLS at all, or None.</param>
+    /// <param name="capabilities">The table; AES-GCM's rows decide, every peer has that cipher.</param>
+    /// <param name="canRekey">TLS 1.3 keys can change.</param>
+    /// <param name="toggle">The environment's word.</param>
+    public static string Of(
+        KtlsFallbackReason reason,
+        IReadOnlyList<InfoReport.Capability> capabilities,
+        bool canRekey,
+        InfoReport.ToggleState toggle)
+    {
+        if (reason != KtlsFallbackReason.None)
+        {
+            return $"no: {Advice.Named(reason)}";
+        }
+
+        InfoReport.Capability[] missing = [.. capabilities.Where(c => c.Cipher == "AES-256-GCM" && c.Reason != KtlsFallbackReason.None)];
+        string what = missing.Length == 0
+            ? "yes: the kernel encrypts and decrypts TLS 1.2 and TLS 1.3"
+            : "partly: all but " + string.Join(", ", missing.Select(c => $"{Verb(c.Direction)} {Name(c.Protocol)} ({c.Reason})")) + " is in the kernel";
+        string keys = canRekey ? "" : "; TLS 1.3 keys cannot change there, a peer that changes its own ends the connection";
+        return $"{what}{keys}; {Switch(toggle)}";
+    }
+
+    /// <summary>As people write it.</summary>
+    public static string Name(SslProtocols protocol) => protocol switch
+    {
+        SslProtocols.Tls12 => "TLS 1.2",
+        SslProtocols.Tls13 => "TLS 1.3",
+        _ => protocol.ToString(),
+    };
+
+    private static string Verb(KtlsDirections direction) => direction == KtlsDirections.Send ? "sending" : "receiving";
+
+    private static string Switch(InfoReport.ToggleState toggle) => toggle.State switch
+    {
+        "On" => $"switched on by {toggle.Source}",
+        "Off" => $"switched off by {toggle.Source}",
+        "Invalid" => $"not switched on, {toggle.Source} is neither 1 nor 0",
+        _ => "not switched on in this environment: set DOTNET_SYSTEM_NET_SECURITY_KTLS=1, or ask for it in code",
+    };
+}

@@ -1,0 +1,33 @@
+using System.Reflection;
+using System.Runtime.InteropServices;
+
+namespace KernelTls.Tool;
+
+/// <summary>
+/// Finds libKernelTls.Native.so for this machine among those the tool's package brings: a tool is one package for all
+/// platforms, and .NET looks for none of them by itself.
+/// </summary>
+internal static class NativeShim
+{
+    /// <summary>To be called before the library is used for the first time.</summary>
+    public static void Register() => NativeLibrary.SetDllImportResolver(typeof(KtlsStream).Assembly, Resolve);
+
+    private static nint Resolve(string name, Assembly assembly, DllImportSearchPath? searchPath)
+    {
+        string path = Path.Combine(AppContext.BaseDirectory, "runtimes", Platform, "native", name + ".so");
+        return NativeLibrary.TryLoad(path, out nint handle) ? handle : 0; // 0: as .NET itself would look
+    }
+
+    private static string Platform
+    {
+        get
+        {
+#pragma warning disable CA1308 // The names of platforms are lower case.
+            string architecture = RuntimeInformation.ProcessArchitecture.ToString().ToLowerInvariant();
+#pragma warning restore CA1308
+            return Directory.EnumerateFiles("/lib", "ld-musl-*").Any() && !Directory.EnumerateFiles("/lib", "ld-linux-*").Any() && !Directory.Exists("/lib64")
+                ? $"linux-musl-{architecture}"
+                : $"linux-{architecture}";
+        }
+    }
+}

@@ -1,0 +1,100 @@
+using System.Diagnostics;
+using System.Net.Security;
+using System.Net.Sockets;
+using System.Security.Authentication;
+using KernelTls.Tool.Commands;
+
+namespace KernelTls.Tool.Peers;
+
+/// <summary>A connection by the stock stream that is looked at record by record: what any client would get from this peer.</summary>
+internal sealed class ObservedConnection
+{
+    private readonly List<int> _plaintexts = [];
+    private readonly List<int> _padding = [];
+    private int _controlRecords;
+    private long _controlBytes;
+
+    private ObservedConnection(ProbeReport.HandshakeReport handshake) => Handshake = handshake;
+
+    public ProbeReport.HandshakeReport Handshake { get; }
+
+    public ProbeReport.RecordReport Records { get; private set; } = null!;
+
+    public int ControlRecords => _controlRecords;
+
+    public long ControlBytes => _controlBytes;
+
+    /// <summary>Connects, talks, and reads.</summary>
+    /// <exception cref="ToolFailedException">No handshake came about.</exception>
+    public static async Task<ObservedConnection> RunAsync(
+        PeerSettings peer, Conversation conversation, SslApplicationProtocol[] protocols, CancellationToken cancellationToken)
+    {
+        CertificateJudge judge = new(peer.Insecure);
+        await using RecordTap tap = new(new NetworkStream(await peer.ConnectAsync(cancellationToken), ownsSocket: true));
+        await using SslStream stream = new(tap);
+        long started = Stopwatch.GetTimestamp();
+        await peer.ShakeHandsAsync(
+            token => stream.AuthenticateAsClientAsync(peer.NewOptions(judge, protocols), token), judge, tap.Inbound, cancellationToken);
+        ObservedConnection connection = new(new(
+            stream.SslProtocol,
+            stream.NegotiatedCipherSuite,
+            stream.NegotiatedApplicationProtocol.ToString(),
+            Math.Round(Stopwatch.GetElapsedTime(started).TotalMilliseconds, 1),
+            tap.Inbound.Total,
+            judge.Facts));
+        await connection.ListenAsync(stream, tap, conversation, cancellationToken);
+        return connection;
+    }
+
+    /// <summary>Bytes of a TLS 1.3 record that are neither data nor padding: the inner type and the tag.</summary>
+    public static int Overhead(TlsCipherSuite suite) => suite == TlsCipherSuite.TLS_AES_128_CCM_8_SHA256 ? 9 : 17;
+
+    private async Task ListenAsync(SslStream stream, RecordTap tap, Conversation conversation, CancellationToken cancellationToken)
+    {
+        RecordScanner inbound = tap.Inbound;
+        int seen = inbound.Records.Count;
+        int overhead = Overhead(stream.NegotiatedCipherSuite);
+        Conversation.Ending ending = await conversation.HoldAsync(
+            stream,
+            count =>
+            {
+                // The read took records without data, then one with it: the tap gives no more than one at a time.
+                IReadOnlyList<RecordScanner.RecordHeader> records = inbound.Records;
+                CountControl(records.Skip(seen).SkipLast(1));
+                seen = records.Count;
+                _plaintexts.Add(count);
+                _padding.Add(records[^1].Length - overhead - count);
+            },
+            cancellationToken);
+
+        // Where TLS ended before TCP, the last record was close_notify.
+        bool alert = ending.Kind == Conversation.EndingKind.Closed && !tap.Ended;
+        CountControl(inbound.Records.Skip(seen).SkipLast(alert ? 1 : 0));
+        Records = Summarize(stream.SslProtocol, ending);
+    }
+
+    private void CountControl(IEnumerable<RecordScanner.RecordHeader> records)
+    {
+        foreach (RecordScanner.RecordHeader record in records)
+        {
+            _controlRecords++;
+            _controlBytes += record.Length;
+        }
+    }
+
+    private ProbeReport.RecordReport Summarize(SslProtocols protocol, Conversation.Ending ending)
+    {
+        int[] sorted = [.. _plaintexts.Order()];
+        bool visible = protocol == SslProtocols.Tls13 && sorted.Length > 0;
+        return new ProbeReport.RecordReport(
+            sorted.Length,
+            sorted.Sum(n => (long)n),
+            sorted.FirstOrDefault(),
+            sorted.Length == 0 ? 0 : sorted[sorted.Length / 2],
+            sorted.LastOrDefault(),
+            visible ? _padding.Count(p => p > 0) : null,
+            visible ? _padding.Sum(p => (long)Math.Max(p, 0)) : 0,
+            ending.Kind,
+            ending.Detail);
+    }
+}

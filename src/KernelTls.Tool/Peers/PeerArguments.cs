@@ -1,0 +1,119 @@
+using System.CommandLine;
+using System.CommandLine.Parsing;
+using System.Security.Authentication;
+using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
+
+namespace KernelTls.Tool.Peers;
+
+/// <summary>The arguments that probe and connect share: whom to talk to, and whom to trust.</summary>
+internal sealed class PeerArguments
+{
+    private const double LongestSeconds = 3600;
+    private static readonly TimeSpan s_standardTimeout = TimeSpan.FromSeconds(10);
+
+    private readonly Argument<PeerAddress?> _address = new("HOST:PORT")
+    {
+        Description = "The peer.",
+        CustomParser = PeerAddress.Parse,
+    };
+
+    private readonly Option<string?> _serverName = new("--server-name")
+    {
+        Description = "The name to ask for and to find in the certificate. Default: HOST.",
+        HelpName = "NAME",
+    };
+
+    private readonly Option<string?> _authority = new("--ca")
+    {
+        Description = "Trust the certificates of this PEM file, and no others. Default: those that this machine trusts.",
+        HelpName = "FILE",
+    };
+
+    private readonly Option<bool> _insecure = new("--insecure") { Description = "Go on where the certificate is not trusted." };
+
+    private readonly Option<string?> _version = new("--tls")
+    {
+        Description = "Offer this version only. Default: 1.2 and 1.3.",
+        HelpName = "1.2|1.3",
+    };
+
+    private readonly Option<TimeSpan?> _timeout = Seconds("--timeout", s_standardTimeout, "How long to wait for the connection, and for the handshake.");
+
+    public PeerArguments(Command command)
+    {
+        _serverName.Validators.Add(result => Expect(
+            result, name => Uri.CheckHostName(name) is UriHostNameType.Dns or UriHostNameType.IPv4, "a host name, such as example.com"));
+        _version.Validators.Add(result => Expect(result, version => version is "1.2" or "1.3", "1.2 or 1.3"));
+        _authority.Validators.Add(result => Expect(result, File.Exists, "a file with PEM certificates"));
+        command.Arguments.Add(_address);
+        command.Options.Add(_serverName);
+        command.Options.Add(_authority);
+        command.Options.Add(_insecure);
+        command.Options.Add(_version);
+        command.Options.Add(_timeout);
+    }
+
+    /// <summary>What was asked for.</summary>
+    /// <exception cref="ToolFailedException">The file of certificates cannot be read.</exception>
+    public PeerSettings Read(ParseResult arguments)
+    {
+        PeerAddress address = arguments.GetValue(_address)!;
+        return new PeerSettings(
+            address,
+            arguments.GetValue(_serverName) ?? address.Host,
+            arguments.GetValue(_authority) is { } path ? LoadAuthority(path) : null,
+            arguments.GetValue(_insecure),
+            arguments.GetValue(_version) switch
+            {
+                "1.2" => SslProtocols.Tls12,
+                "1.3" => SslProtocols.Tls13,
+                _ => SslProtocols.Tls12 | SslProtocols.Tls13,
+            },
+            arguments.GetValue(_timeout) ?? s_standardTimeout);
+    }
+
+    /// <summary>An option in seconds, fractions allowed, up to an hour.</summary>
+    public static Option<TimeSpan?> Seconds(string name, TimeSpan standard, string description) => new(name)
+    {
+        Description = $"{description} Default: {standard.TotalSeconds}.",
+        HelpName = "SECONDS",
+        CustomParser = result =>
+        {
+            if (double.TryParse(result.Tokens[0].Value, System.Globalization.CultureInfo.InvariantCulture, out double seconds)
+                && seconds is > 0 and <= LongestSeconds)
+            {
+                return TimeSpan.FromSeconds(seconds);
+            }
+
+            result.AddError($"{name} '{result.Tokens[0].Value}': expected a number of seconds above 0, at most {LongestSeconds}.");
+            return null;
+        },
+    };
+
+    /// <summary>A validator: the option's one value is as expected, or the error says what was.</summary>
+    public static void Expect(OptionResult result, Func<string, bool> isExpected, string expectation)
+    {
+        if (result.Tokens is [{ Value: { } value }] && !isExpected(value))
+        {
+            result.AddError($"{result.Option.Name} '{value}': expected {expectation}.");
+        }
+    }
+
+    private static X509Certificate2Collection LoadAuthority(string path)
+    {
+        X509Certificate2Collection certificates = [];
+        try
+        {
+            certificates.ImportFromPemFile(path);
+        }
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException or CryptographicException)
+        {
+            throw new ToolFailedException(ExitCode.WrongUsage, $"--ca '{path}' cannot be read: {e.Message}", e);
+        }
+
+        return certificates.Count > 0
+            ? certificates
+            : throw new ToolFailedException(ExitCode.WrongUsage, $"--ca '{path}' has no PEM certificate in it.");
+    }
+}

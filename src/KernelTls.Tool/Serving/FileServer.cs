@@ -1,0 +1,77 @@
+using System.Net;
+using System.Net.Sockets;
+using System.Security.Cryptography.X509Certificates;
+using KernelTls.AspNetCore;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Hosting;
+using Microsoft.AspNetCore.Hosting.Server;
+using Microsoft.AspNetCore.Hosting.Server.Features;
+using Microsoft.AspNetCore.Server.Kestrel.Core;
+using Microsoft.Extensions.DependencyInjection;
+using Microsoft.Extensions.FileProviders;
+using Microsoft.Extensions.Logging;
+
+namespace KernelTls.Tool.Serving;
+
+/// <summary>The files of a directory over HTTPS.</summary>
+internal sealed class FileServer : IAsyncDisposable
+{
+    private readonly PhysicalFileProvider _files;
+    private readonly WebApplication _application;
+    private readonly ServedConnections _connections;
+    private readonly ServeReport _report;
+
+    public FileServer(
+        string directory, IPEndPoint endPoint, X509Certificate2 certificate, X509Certificate2Collection chain, ServeReport report)
+    {
+        _report = report;
+        _connections = new ServedConnections(report);
+        _files = new PhysicalFileProvider(directory);
+        WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
+        builder.Logging.AddSimpleConsole(o => o.SingleLine = true).SetMinimumLevel(LogLevel.Warning);
+        builder.Services.Configure<Microsoft.Extensions.Logging.Console.ConsoleLoggerOptions>(o => o.LogToStandardErrorThreshold = LogLevel.Trace);
+        builder.Services.AddDirectoryBrowser();
+        builder.Services.AddRouting();
+        builder.WebHost.UseKestrelCore().UseKestrelHttpsConfiguration().UseKernelTls().ConfigureKestrel(kestrel => kestrel.Listen(endPoint, listen =>
+        {
+            listen.Protocols = HttpProtocols.Http1AndHttp2;
+            listen.UseHttps(https => (https.ServerCertificate, https.ServerCertificateChain) = (certificate, chain));
+            listen.Use(_connections.Track);
+        }));
+        _application = builder.Build();
+        _application.UseFileServer(new FileServerOptions
+        {
+            FileProvider = _files,
+            EnableDirectoryBrowsing = true,
+            StaticFileOptions = { ServeUnknownFileTypes = true },
+        });
+    }
+
+    /// <summary>Serves until it is told to stop, then lets requests end.</summary>
+    /// <exception cref="ToolFailedException">The address cannot be listened on.</exception>
+    public async Task RunAsync(CancellationToken cancellationToken)
+    {
+        try
+        {
+            await _application.StartAsync(cancellationToken);
+        }
+        catch (Exception e) when (e is IOException or SocketException or UnauthorizedAccessException)
+        {
+            throw new ToolFailedException(
+                ExitCode.Failed, $"cannot listen: {e.Message} Another --port or --address may be free; ports below 1024 need privilege.", e);
+        }
+
+        IServerAddressesFeature addresses = _application.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!;
+        _report.Listening(addresses.Addresses.Single(), _files.Root);
+        await Task.Delay(Timeout.Infinite, cancellationToken).ContinueWith(_ => { }, TaskScheduler.Default);
+        using CancellationTokenSource limit = new(ToolCommand.EndingTime / 2);
+        await _application.StopAsync(limit.Token);
+        _report.Stopped(_connections.Served);
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        await _application.DisposeAsync();
+        _files.Dispose();
+    }
+}

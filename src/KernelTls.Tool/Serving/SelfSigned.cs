@@ -1,0 +1,32 @@
+using System.Net;
+using System.Security.Cryptography;
+using System.Security.Cryptography.X509Certificates;
+
+namespace KernelTls.Tool.Serving;
+
+/// <summary>A certificate for localhost that only this process knows the key of: for trying things, browsers warn of it.</summary>
+internal static class SelfSigned
+{
+    private const string ServerAuthentication = "1.3.6.1.5.5.7.3.1";
+
+    public static X509Certificate2 Create(out X509Certificate2Collection chain)
+    {
+        chain = [];
+        return Create();
+    }
+
+    public static X509Certificate2 Create()
+    {
+        using ECDsa key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
+        CertificateRequest request = new("CN=localhost", key, HashAlgorithmName.SHA256);
+        SubjectAlternativeNameBuilder names = new();
+        names.AddDnsName("localhost");
+        names.AddIpAddress(IPAddress.Loopback);
+        names.AddIpAddress(IPAddress.IPv6Loopback);
+        request.CertificateExtensions.Add(names.Build());
+        request.CertificateExtensions.Add(new X509BasicConstraintsExtension(false, false, 0, critical: true));
+        request.CertificateExtensions.Add(new X509EnhancedKeyUsageExtension([new Oid(ServerAuthentication)], critical: false));
+        DateTimeOffset now = DateTimeOffset.UtcNow;
+        return request.CreateSelfSigned(now.AddDays(-1), now.AddDays(30));
+    }
+}

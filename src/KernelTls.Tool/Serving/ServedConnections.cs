@@ -1,0 +1,58 @@
+using System.Diagnostics;
+using System.Net.Security;
+using System.Security.Authentication;
+using KernelTls.AspNetCore;
+using Microsoft.AspNetCore.Connections;
+using Microsoft.AspNetCore.Connections.Features;
+using Microsoft.AspNetCore.Http.Features;
+using Microsoft.AspNetCore.Server.Kestrel.Core.Features;
+
+namespace KernelTls.Tool.Serving;
+
+/// <summary>The connections that are served, as a middleware behind UseHttps sees them.</summary>
+internal sealed class ServedConnections(ServeReport report)
+{
+    private int _served;
+    private int _open;
+
+    /// <summary>How many there have been.</summary>
+    public int Served => _served;
+
+    /// <summary>The middleware.</summary>
+    public ConnectionDelegate Track(ConnectionDelegate next) => async connection =>
+    {
+        ITlsHandshakeFeature tls = connection.Features.GetRequiredFeature<ITlsHandshakeFeature>();
+        IKtlsFeature? kernel = connection.Features.Get<IKtlsFeature>();
+        string protocol = connection.Features.Get<ITlsApplicationProtocolFeature>() is { ApplicationProtocol: { Length: > 0 } name }
+            ? System.Text.Encoding.ASCII.GetString(name.Span)
+            : "";
+        Description description = new(
+            connection.ConnectionId,
+            $"{connection.RemoteEndPoint}",
+            tls.Protocol,
+            tls.NegotiatedCipherSuite,
+            protocol,
+            kernel?.Offload.ToString() ?? "stock");
+        Interlocked.Increment(ref _served);
+        Interlocked.Increment(ref _open);
+        long started = Stopwatch.GetTimestamp();
+        report.Opened(description);
+        try
+        {
+            await next(connection);
+        }
+        finally
+        {
+            report.Closed(description, Math.Round(Stopwatch.GetElapsedTime(started).TotalSeconds, 3), Interlocked.Decrement(ref _open));
+        }
+    };
+
+    /// <param name="Id">Kestrel's.</param>
+    /// <param name="Client">Where it comes from.</param>
+    /// <param name="Protocol">The TLS version.</param>
+    /// <param name="CipherSuite">The suite.</param>
+    /// <param name="ApplicationProtocol">What ALPN came to, or empty.</param>
+    /// <param name="Offload">Who encrypts and decrypts; <c>stock</c>: the stock TLS serves it.</param>
+    internal sealed record Description(
+        string Id, string Client, SslProtocols Protocol, TlsCipherSuite? CipherSuite, string ApplicationProtocol, string Offload);
+}

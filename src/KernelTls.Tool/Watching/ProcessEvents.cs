@@ -1,0 +1,105 @@
+using System.Globalization;
+using Microsoft.Diagnostics.Tracing;
+
+namespace KernelTls.Tool.Watching;
+
+/// <summary>The events of one process, counted. Thread-safe.</summary>
+internal sealed class ProcessEvents(int processId)
+{
+    private readonly Lock _lock = new();
+    private readonly Dictionary<(string Role, string Protocol, string Cipher, string Send, string Receive), long> _connections = [];
+    private readonly SortedDictionary<string, long> _fallbacks = new(StringComparer.Ordinal);
+    private readonly SortedDictionary<string, long> _failures = new(StringComparer.Ordinal);
+    private readonly SortedDictionary<string, long> _others = new(StringComparer.Ordinal);
+    private readonly SortedDictionary<string, double> _counters = new(StringComparer.Ordinal);
+
+    /// <summary>One event of the event source.</summary>
+    public void Add(TraceEvent e)
+    {
+        lock (_lock)
+        {
+            switch (e.EventName)
+            {
+                case "HandshakeCompleted":
+                    Count(_connections, (
+                        Role(e), Text(e, "protocol"), Text(e, "cipherSuite"),
+                        Path(Text(e, "send"), Text(e, "sendReason")), Path(Text(e, "receive"), Text(e, "receiveReason"))));
+                    break;
+                case "Fallback":
+                    Count(_fallbacks, Text(e, "reason"));
+                    break;
+                case "HandshakeFailed":
+                    Count(_failures, Text(e, "exceptionType"));
+                    break;
+                case "EventCounters":
+                    TakeCounter(e);
+                    break;
+                default:
+                    if (e.ID != (TraceEventID)0xFFFE) // the source's description of itself
+                    {
+                        Count(_others, e.EventName);
+                    }
+
+                    break;
+            }
+        }
+    }
+
+    /// <summary>What has been heard until now.</summary>
+    public Snapshot Take()
+    {
+        lock (_lock)
+        {
+            return new Snapshot(
+                processId,
+                [.. _connections.OrderByDescending(c => c.Value).Select(c =>
+                    new Connections(c.Key.Role, c.Key.Protocol, c.Key.Cipher, c.Key.Send, c.Key.Receive, c.Value))],
+                new SortedDictionary<string, long>(_fallbacks, StringComparer.Ordinal),
+                new SortedDictionary<string, long>(_failures, StringComparer.Ordinal),
+                new SortedDictionary<string, long>(_others, StringComparer.Ordinal),
+                new SortedDictionary<string, double>(_counters, StringComparer.Ordinal));
+        }
+    }
+
+    private static void Count<T>(IDictionary<T, long> counts, T what)
+        where T : notnull => counts[what] = counts.TryGetValue(what, out long before) ? before + 1 : 1;
+
+    private static string Role(TraceEvent e) => e.PayloadByName("isServer") is true ? "server" : "client";
+
+    private static string Text(TraceEvent e, string name) => Convert.ToString(e.PayloadByName(name), CultureInfo.InvariantCulture) ?? "";
+
+    private static string Path(string path, string reason) => reason is "None" or "" ? path : $"{path} ({reason})";
+
+    private void TakeCounter(TraceEvent e)
+    {
+        if (e.PayloadValue(0) is IDictionary<string, object> outer
+            && outer.TryGetValue("Payload", out object? inner) && inner is IDictionary<string, object> counter
+            && counter.TryGetValue("Name", out object? name) && name is string text
+            && (counter.TryGetValue("Mean", out object? value) || counter.TryGetValue("Increment", out value)))
+        {
+            _counters[text] = Convert.ToDouble(value, CultureInfo.InvariantCulture);
+        }
+    }
+
+    /// <param name="Role">client or server.</param>
+    /// <param name="Protocol">The version.</param>
+    /// <param name="CipherSuite">The suite.</param>
+    /// <param name="Send">Who encrypts and, if it is not the kernel, why.</param>
+    /// <param name="Receive">Who decrypts and, if it is not the kernel, why.</param>
+    /// <param name="Count">Handshakes that came to this.</param>
+    internal sealed record Connections(string Role, string Protocol, string CipherSuite, string Send, string Receive, long Count);
+
+    /// <param name="ProcessId">Whose.</param>
+    /// <param name="Handshakes">By what they came to.</param>
+    /// <param name="Fallbacks">Connections that the stock stream served, by reason.</param>
+    /// <param name="Failures">Handshakes that failed, by exception.</param>
+    /// <param name="Others">Other events, by name.</param>
+    /// <param name="Counters">The process's event counters, as last reported.</param>
+    internal sealed record Snapshot(
+        int ProcessId,
+        IReadOnlyList<Connections> Handshakes,
+        IReadOnlyDictionary<string, long> Fallbacks,
+        IReadOnlyDictionary<string, long> Failures,
+        IReadOnlyDictionary<string, long> Others,
+        IReadOnlyDictionary<string, double> Counters);
+}
