@@ -25,8 +25,8 @@ internal static class OpenSslProgram
 
     /// <summary>A server that answers a request with a page about its connection, and the port it chose.</summary>
     public static Task<(ExternalProgram Program, int Port)> ServeStatusAsync(
-        X509Certificate2 certificate, TemporaryDirectory directory, SslProtocols version) =>
-        ServeAsync("-www", certificate, directory, version);
+        X509Certificate2 certificate, TemporaryDirectory directory, SslProtocols version, params string[] more) =>
+        ServeAsync("-www", certificate, directory, version, more);
 
     /// <summary>
     /// A server that sends its input and prints what it receives, messages too; a line that is just c asks for the client's

@@ -37,13 +37,11 @@ internal sealed class InteractiveSession(
             await receiving;
             (how, exitCode) = ("closed", ExitCode.Ok);
         }
-        catch (OperationCanceledException) when (_quit.IsCancellationRequested && !cancellationToken.IsCancellationRequested)
-        {
-            (how, exitCode) = ("quit", ExitCode.Ok);
-        }
         catch (OperationCanceledException)
         {
-            (how, exitCode) = ("interrupted", ExitCode.Interrupted);
+            (how, exitCode) = cancellationToken.IsCancellationRequested
+                ? ("interrupted", ExitCode.Interrupted)
+                : ("quit", ExitCode.Ok);
         }
         catch (IOException e)
         {

@@ -115,6 +115,12 @@ internal sealed record PeerSettings(
                 failure);
         }
 
+        if (failure is KtlsNotAvailableException { Reason: var reason })
+        {
+            return new ToolFailedException(
+                ExitCode.NoHandshake, $"{Address} was reached, and kernel TLS, which was required, is not to be had. {Advice.Named(reason)}", failure);
+        }
+
         string words = Describe(failure);
         bool notTls = scanner is { IsTls: false } || words.Contains("wrong version number", StringComparison.OrdinalIgnoreCase);
         return new ToolFailedException(

@@ -67,9 +67,17 @@ internal sealed class ProcessWatch : IAsyncDisposable
         _session.Dispose();
     }
 
+    /// <summary>By the sockets that .NET processes leave in TMPDIR, and that outlive those that were killed.</summary>
     private static string Candidates()
     {
-        int[] others = [.. DiagnosticsClient.GetPublishedProcesses().Where(p => p != Environment.ProcessId).Order()];
+        const int IdField = 2;
+        string[] others =
+        [
+            .. Directory.EnumerateFiles(Path.GetTempPath(), "dotnet-diagnostic-*-socket")
+                .Select(f => Path.GetFileName(f).Split('-')[IdField])
+                .Where(p => p != $"{Environment.ProcessId}" && Directory.Exists($"/proc/{p}"))
+                .Distinct(),
+        ];
         return others.Length == 0 ? "none" : string.Join(", ", others);
     }
 

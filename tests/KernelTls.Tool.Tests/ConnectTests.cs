@@ -1,0 +1,121 @@
+using System.Security.Authentication;
+using System.Text.Json;
+using KernelTls.Tests;
+
+namespace KernelTls.Tool.Tests;
+
+/// <summary>ktls connect against openssl s_server.</summary>
+public class ConnectTests
+{
+    [Theory]
+    [InlineData(SslProtocols.Tls12)]
+    [InlineData(SslProtocols.Tls13)]
+    public async Task Input_goes_to_the_peer_and_its_data_to_the_output(SslProtocols version)
+    {
+        using TemporaryDirectory directory = new();
+        (ExternalProgram server, int port) = await OpenSslProgram.ServeAsync(Certificates.Ecdsa, directory, version);
+        using ExternalProgram _ = server;
+        using Ktls tool = Start(directory, port, "--json");
+
+        await tool.Input.WriteAsync("hello kernel\n");
+        string answer = await tool.LineAsync();
+        tool.Input.Close();
+        Ktls.Result result = (await tool.EndAsync()).AssertExit(ExitCode.Ok);
+
+        Assert.Equal("lenrek olleh", answer);
+        JsonElement[] events = [.. result.Errors.Split('\n', StringSplitOptions.RemoveEmptyEntries).Select(l => JsonDocument.Parse(l).RootElement)];
+        Assert.Equal(["connected", "closed"], events.Select(e => e.Text("event")));
+        Schema.AssertMembers(
+            events[0], "event", "peer", "protocol", "cipherSuite", "applicationProtocol", "resumed", "send", "sendReason", "receive",
+            "receiveReason", "certificate");
+        Schema.AssertMembers(events[1], "event", "how", "sent", "received", "counters");
+        Assert.Equal(version.ToString(), events[0].Text("protocol"));
+        Assert.Equal("13", events[1].Text("sent"));
+        Assert.Equal("13", events[1].Text("received"));
+        Assert.Equal(KtlsPlatform.IsSupported ? "Kernel" : "Managed", events[0].Text("send"));
+        Assert.Equal(KtlsPlatform.NotSupportedReason.ToString(), events[0].Text("sendReason"));
+        if (KtlsPlatform.IsSupported)
+        {
+            Assert.Equal("1", events[1].Text("counters", "TlsTxSw"));
+        }
+    }
+
+    [Fact]
+    public async Task Keys_are_changed_by_command()
+    {
+        using TemporaryDirectory directory = new();
+        (ExternalProgram server, int port) = await OpenSslProgram.ServeAsync(Certificates.Ecdsa, directory, SslProtocols.Tls13);
+        using ExternalProgram _ = server;
+        using Ktls tool = Start(directory, port, "--commands");
+
+        await tool.Input.WriteAsync("k\nafter\n");
+        string answer = await tool.LineAsync();
+        await tool.Input.WriteAsync("K\nagain\ns\nQ\n");
+        Ktls.Result result = (await tool.EndAsync()).AssertExit(ExitCode.Ok);
+
+        Assert.Equal("retfa", answer);
+        Assert.Contains("state ", result.Errors, StringComparison.Ordinal);
+        if (KtlsPlatform.CanRekey)
+        {
+            Assert.Contains("keys        changed, and the peer was asked", result.Errors, StringComparison.Ordinal);
+            Assert.Contains("TlsTxRekeyOk +", result.Errors, StringComparison.Ordinal);
+        }
+        else
+        {
+            Assert.Contains("keys        not changed: ", result.Errors, StringComparison.Ordinal);
+        }
+    }
+
+    [Fact]
+    public async Task Required_fails_where_it_cannot_be_had()
+    {
+        using TemporaryDirectory directory = new();
+        (ExternalProgram server, int port) = await OpenSslProgram.ServeAsync(Certificates.Ecdsa, directory, SslProtocols.Tls12);
+        using ExternalProgram _ = server;
+        using Ktls tool = Start([(Ktls.KernelVariable, "0")], directory, port, "--mode", "required");
+        tool.Input.Close();
+
+        Ktls.Result result = (await tool.EndAsync()).AssertExit(ExitCode.NoHandshake);
+
+        Assert.Contains("which was required, is not to be had. DisabledByToggle: ", result.Errors, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task The_kill_switch_is_honoured_and_said()
+    {
+        using TemporaryDirectory directory = new();
+        (ExternalProgram server, int port) = await OpenSslProgram.ServeAsync(Certificates.Ecdsa, directory, SslProtocols.Tls13);
+        using ExternalProgram _ = server;
+        using Ktls tool = Start([(Ktls.KernelVariable, "0")], directory, port);
+        await tool.Input.WriteAsync("abc\n");
+        Assert.Equal("cba", await tool.LineAsync());
+        tool.Input.Close();
+
+        Ktls.Result result = (await tool.EndAsync()).AssertExit(ExitCode.Ok);
+
+        Assert.Contains("send=managed (DisabledByToggle) receive=managed (DisabledByToggle)", result.Errors, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task An_interrupt_closes_the_connection()
+    {
+        using TemporaryDirectory directory = new();
+        (ExternalProgram server, int port) = await OpenSslProgram.ServeAsync(Certificates.Ecdsa, directory, SslProtocols.Tls13);
+        using ExternalProgram _ = server;
+        using Ktls tool = Start(directory, port);
+        await tool.Input.WriteAsync("up\n");
+        Assert.Equal("pu", await tool.LineAsync());
+
+        tool.Signal(Ktls.Interrupt);
+        Ktls.Result result = (await tool.EndAsync()).AssertExit(ExitCode.Interrupted);
+
+        Assert.Contains("closed      interrupted; sent 3 bytes, received 3", result.Errors, StringComparison.Ordinal);
+        await server.ErrorsContain("CONNECTION CLOSED");
+    }
+
+    private static Ktls Start(TemporaryDirectory directory, int port, params string[] more) => Start([], directory, port, more);
+
+    private static Ktls Start((string Name, string Value)[] environment, TemporaryDirectory directory, int port, params string[] more) => Ktls.Start(
+        environment,
+        ["connect", $"localhost:{port}", "--ca", Certificates.WriteAuthority(directory.FullName), "--timeout", $"{Limits.Wait.TotalSeconds}", .. more]);
+}

@@ -1,0 +1,113 @@
+using System.Diagnostics;
+using System.Globalization;
+using System.Runtime.InteropServices;
+using System.Text.Json;
+using KernelTls.Tests;
+
+namespace KernelTls.Tool.Tests;
+
+/// <summary>The built tool, run as a process of its own.</summary>
+internal sealed partial class Ktls : IDisposable
+{
+    public const string KernelVariable = "DOTNET_SYSTEM_NET_SECURITY_KTLS";
+    public const int Interrupt = 2;
+
+    private readonly Process _process;
+
+    private Ktls(Process process)
+    {
+        _process = process;
+        Errors = process.StandardError.ReadToEndAsync();
+    }
+
+    public static string Path { get; } = System.IO.Path.Combine(
+        AppContext.BaseDirectory, "..", "..", "KernelTls.Tool", System.IO.Path.GetFileName(AppContext.BaseDirectory.TrimEnd('/')), "KernelTls.Tool.dll");
+
+    /// <summary>All of standard error, when the tool has ended.</summary>
+    public Task<string> Errors { get; }
+
+    public int Id => _process.Id;
+
+    public StreamReader Output => _process.StandardOutput;
+
+    public StreamWriter Input => _process.StandardInput;
+
+    public static Ktls Start(params string[] arguments) => Start([], arguments);
+
+    public static Ktls Start((string Name, string Value)[] environment, string[] arguments)
+    {
+        ProcessStartInfo start = new("dotnet", [Path, .. arguments])
+        {
+            RedirectStandardInput = true,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+        };
+        start.Environment.Remove(KernelVariable);
+        foreach ((string name, string value) in environment)
+        {
+            start.Environment[name] = value;
+        }
+
+        return new Ktls(Process.Start(start)!);
+    }
+
+    /// <summary>Runs it to its end, without input.</summary>
+    public static async Task<Result> RunAsync(params string[] arguments) => await RunAsync([], arguments);
+
+    public static async Task<Result> RunAsync((string Name, string Value)[] environment, params string[] arguments)
+    {
+        using Ktls tool = Start(environment, arguments);
+        tool.Input.Close();
+        return await tool.EndAsync();
+    }
+
+    /// <summary>Waits for the end, and gives what has not been read.</summary>
+    public async Task<Result> EndAsync()
+    {
+        string output = await Output.ReadToEndAsync().InTime("the tool's output to end");
+        await _process.WaitForExitAsync().InTime("the tool to end");
+        return new Result(_process.ExitCode, output, await Errors.InTime("the tool's errors to end"));
+    }
+
+    /// <summary>A line of standard output; fails where there is none.</summary>
+    public async Task<string> LineAsync()
+    {
+        string? line = await Output.ReadLineAsync().InTime("a line of the tool");
+        Assert.True(line is not null, $"The tool ended: {(line is null ? await Errors : "")}");
+        return line!;
+    }
+
+    public void Signal(int signal) => Assert.Equal(0, Kill(_process.Id, signal));
+
+    public void Dispose()
+    {
+        if (!_process.HasExited)
+        {
+            _process.Kill();
+        }
+
+        _process.Dispose();
+    }
+
+    [LibraryImport("libc", EntryPoint = "kill", SetLastError = true)]
+    private static partial int Kill(int process, int signal);
+
+    internal sealed record Result(int ExitCode, string Output, string Errors)
+    {
+        /// <summary>Standard output as one JSON document.</summary>
+        public JsonElement Json
+        {
+            get
+            {
+                Assert.True(Output.StartsWith('{'), $"No JSON: {Output} {Errors}");
+                return JsonDocument.Parse(Output).RootElement;
+            }
+        }
+
+        public Result AssertExit(int code)
+        {
+            Assert.True(ExitCode == code, string.Create(CultureInfo.InvariantCulture, $"Exit code {ExitCode}, not {code}: {Output}\n{Errors}"));
+            return this;
+        }
+    }
+}

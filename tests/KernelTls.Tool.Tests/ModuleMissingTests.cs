@@ -1,0 +1,23 @@
+using KernelTls.Tests;
+
+namespace KernelTls.Tool.Tests;
+
+/// <summary>Where the kernel has no tls module at all: the boot without it, and hosts.</summary>
+public class ModuleMissingTests
+{
+    [Fact]
+    public async Task The_verdict_and_what_to_do()
+    {
+        Assert.True(KtlsPlatform.IsSupported || !Cell.KtlsExpected);
+        Ktls.Result result = await Ktls.RunAsync("info");
+        if (KtlsPlatform.IsSupported)
+        {
+            Assert.Contains(" Loaded", result.AssertExit(ExitCode.Ok).Output, StringComparison.Ordinal);
+            return;
+        }
+
+        Assert.StartsWith("Kernel TLS: no: ModuleMissing: ", result.AssertExit(ExitCode.No).Output, StringComparison.Ordinal);
+        Assert.Contains("modprobe tls", result.Output, StringComparison.Ordinal);
+        Assert.Contains("none: no tls module", result.Output, StringComparison.Ordinal);
+    }
+}
