@@ -51,7 +51,8 @@ public partial class InfoTests
         Schema.AssertMembers(loopback, "name", "features", "statistics", "error");
         Assert.Equal(JsonValueKind.Null, loopback.GetProperty("error").ValueKind);
         string[] features = [.. loopback.GetProperty("features").EnumerateArray().Select(f => f.Text("name"))];
-        Assert.Equal(["tls-hw-record", "tls-hw-rx-offload", "tls-hw-tx-offload"], features.Order(StringComparer.Ordinal));
+        Assert.Equal( // older kernels have tls-hw-record too
+            ["tls-hw-rx-offload", "tls-hw-tx-offload"], features.Except(["tls-hw-record"]).Order(StringComparer.Ordinal));
         Assert.All(loopback.GetProperty("features").EnumerateArray(), f => Assert.False(f.GetProperty("active").GetBoolean()));
     }
 

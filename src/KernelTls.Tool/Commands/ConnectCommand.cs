@@ -61,7 +61,7 @@ internal static class ConnectCommand
         Terminal terminal,
         CancellationToken cancellationToken)
     {
-        SortedDictionary<string, long>? before = KernelCounters.Read();
+        SortedDictionary<string, long>? before = KernelCounters.ReadFirst();
         CertificateJudge judge = new(peer.Insecure);
         Socket socket = await peer.ConnectAsync(cancellationToken);
         await using KtlsStream stream = new(new NetworkStream(socket, ownsSocket: true), leaveInnerStreamOpen: false, options);

@@ -18,7 +18,7 @@ internal sealed class KernelConnections(PeerSettings peer, Conversation conversa
     /// <summary>One connection, as an application would have it.</summary>
     public async Task<ProbeReport.OffloadReport> OffloadAsync(CancellationToken cancellationToken)
     {
-        SortedDictionary<string, long>? before = KernelCounters.Read();
+        SortedDictionary<string, long>? before = KernelCounters.ReadFirst();
         await using KtlsStream stream = await OpenAsync(
             await peer.ConnectAsync(cancellationToken), new KtlsOptions { Mode = KtlsMode.Preferred }, cancellationToken);
         KtlsOffload offload = stream.Offload;

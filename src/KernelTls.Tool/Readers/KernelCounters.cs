@@ -36,6 +36,13 @@ internal static class KernelCounters
         return counters;
     }
 
+    /// <summary>As <see cref="Read"/>, to compare with later: the trial by which this process finds out what it can do is in it.</summary>
+    public static SortedDictionary<string, long>? ReadFirst()
+    {
+        _ = KtlsPlatform.IsSupported;
+        return Read();
+    }
+
     /// <summary>What rose or fell between two readings.</summary>
     public static SortedDictionary<string, long> Changes(
         IReadOnlyDictionary<string, long>? before, IReadOnlyDictionary<string, long>? after)

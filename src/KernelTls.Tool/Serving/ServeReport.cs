@@ -7,7 +7,7 @@ namespace KernelTls.Tool.Serving;
 /// <summary>What <c>ktls serve</c> says: lines for people, or JSON objects with a member <c>event</c>. Thread-safe.</summary>
 internal sealed class ServeReport(Terminal terminal)
 {
-    private readonly SortedDictionary<string, long>? _before = KernelCounters.Read();
+    private readonly SortedDictionary<string, long>? _before = KernelCounters.ReadFirst();
 
     public void Listening(string address, string directory)
     {
