@@ -85,9 +85,9 @@ internal sealed class KernelConnections(PeerSettings peer, Conversation conversa
         bool answered = inbound.Records.Skip(seen).Any(r => r.Length == KeyUpdateMessage + overhead);
         return (heard, answered) switch
         {
-            (> 0, true) => new(ProbeReport.KeyUpdateOutcome.Answered, "The peer read what came under the new key, and changed its own when asked."),
-            (> 0, false) when padded => new(ProbeReport.KeyUpdateOutcome.Accepted, "The peer read what came under the new key; its records are padded, so that a KeyUpdate of its own does not show."),
-            (> 0, false) => new(ProbeReport.KeyUpdateOutcome.Accepted, "The peer read what came under the new key, and did not change its own, though asked (RFC 8446, section 4.6.3)."),
+            ( > 0, true) => new(ProbeReport.KeyUpdateOutcome.Answered, "The peer read what came under the new key, and changed its own when asked."),
+            ( > 0, false) when padded => new(ProbeReport.KeyUpdateOutcome.Accepted, "The peer read what came under the new key; its records are padded, so that a KeyUpdate of its own does not show."),
+            ( > 0, false) => new(ProbeReport.KeyUpdateOutcome.Accepted, "The peer read what came under the new key, and did not change its own, though asked (RFC 8446, section 4.6.3)."),
             _ when ending.Kind == Conversation.EndingKind.Broken => new(ProbeReport.KeyUpdateOutcome.Refused, ending.Detail),
             _ when ending.Kind == Conversation.EndingKind.Closed => new(ProbeReport.KeyUpdateOutcome.Refused, "The peer closed the connection without an answer."),
             _ => new(ProbeReport.KeyUpdateOutcome.Unknown, "The peer said nothing afterwards, so that it is not known whether it understood."),
