@@ -17,7 +17,7 @@ public class PrivilegeTests
         await RunAsync("modprobe", "--remove", "tls");
         try
         {
-            JsonElement contained = await InfoAsync(ExitCode.No, "unshare", "--user", "--map-root-user", "--net");
+            JsonElement contained = await InfoAsync(ExitCode.No, "unshare", "--user", "--map-root-user");
             JsonElement bare = await InfoAsync(ExitCode.No, "setpriv", "--bounding-set", "-net_admin", "--inh-caps", "-net_admin");
             JsonElement root = await InfoAsync(ExitCode.Ok, "env");
 
