@@ -49,12 +49,12 @@ public class BenchTests
     public async Task An_interrupt_leaves_nothing_behind()
     {
         using TemporaryDirectory directory = new();
+        TaskCompletionSource measuring = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        using FileSystemWatcher watcher = new(directory.FullName, "ktls-bench-*");
+        watcher.Created += (_, _) => measuring.TrySetResult();
+        watcher.EnableRaisingEvents = true;
         using Ktls tool = Ktls.Start([("TMPDIR", directory.FullName)], ["bench", "--seconds", "3600", "--row", "file-4m"]);
-        while (Directory.GetFiles(directory.FullName, "ktls-bench-*").Length == 0)
-        {
-            Assert.False(tool.Errors.IsCompleted, "The tool ended.");
-            await Task.Yield();
-        }
+        await measuring.Task.InTime("the file that is measured with");
 
         tool.Signal(Ktls.Interrupt);
 
