@@ -35,10 +35,11 @@ serve() {
     qemu_shares+=(-chardev "socket,id=$tag,path=$tag.socket" -device "vhost-user-fs-pci,chardev=$tag,tag=$tag")
 }
 
+# By its own words: the file is there a moment before anybody listens on it.
 await_socket() {
     local tag=$1 attempt
     for ((attempt = 0; attempt < 200; attempt++)); do
-        [[ ! -S $tag.socket ]] || return 0
+        ! grep -qs 'Waiting for vhost-user socket connection' "$tag.log" || return 0
         sleep 0.02
     done
     cat "$tag.log" >&2
