@@ -42,6 +42,33 @@ public class ScheduleTests
     }
 
     [Fact]
+    public async Task A_phase_waits_for_each_kind_of_operation()
+    {
+        Schedule schedule = new(0, 0.001, kinds: 2);
+        int kinds = 1;
+        Task running = schedule.RunAsync(
+            async () =>
+            {
+                while (!schedule.IsOver)
+                {
+                    schedule.Note();
+                    if (Volatile.Read(ref kinds) == 2)
+                    {
+                        schedule.Note(kind: 1);
+                    }
+
+                    await Task.Yield();
+                }
+            },
+            CancellationToken.None);
+        await running.StaysPending();
+
+        Volatile.Write(ref kinds, 2);
+
+        await running.InTime("the schedule");
+    }
+
+    [Fact]
     public async Task A_load_that_fails_fails_the_run()
     {
         Schedule schedule = new(60, 60);

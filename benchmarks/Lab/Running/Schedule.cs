@@ -4,15 +4,15 @@ namespace KernelTls.Lab.Running;
 
 /// <summary>
 /// When a load warms up, counts, and ends; it asks after each operation. A phase lasts as long as it was told to, and until an
-/// operation was done in it: a slow machine measures one, not none.
+/// operation of each kind was done in it: a slow machine measures one, not none.
 /// </summary>
-internal sealed class Schedule(double warmup, double duration)
+internal sealed class Schedule(double warmup, double duration, int kinds = 1)
 {
     /// <summary>How long a phase waits for its first operation.</summary>
     private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(2);
 
-    private readonly TaskCompletionSource _warm = new(TaskCreationOptions.RunContinuationsAsynchronously);
-    private readonly TaskCompletionSource _counted = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private readonly Kinds _warm = new(kinds);
+    private readonly Kinds _counted = new(kinds);
     private volatile Phase _phase = Phase.Warmup;
 
     private enum Phase
@@ -28,11 +28,12 @@ internal sealed class Schedule(double warmup, double duration)
     public TimeSpan Counted { get; private set; }
 
     /// <summary>An operation was done.</summary>
+    /// <param name="kind">Of which kind, from 0 on.</param>
     /// <returns>It counts.</returns>
-    public bool Note()
+    public bool Note(int kind = 0)
     {
         Phase phase = _phase;
-        (phase == Phase.Warmup ? _warm : _counted).TrySetResult();
+        (phase == Phase.Warmup ? _warm : _counted).Note(kind);
         return phase == Phase.Counting;
     }
 
@@ -43,10 +44,10 @@ internal sealed class Schedule(double warmup, double duration)
         Task running = load();
         try
         {
-            await Display.ShowAsync("warming up", warmup, PassAsync(warmup, _warm.Task, running, cancellationToken));
+            await Display.ShowAsync("warming up", warmup, PassAsync(warmup, _warm.Seen, running, cancellationToken));
             long start = Stopwatch.GetTimestamp();
             _phase = Phase.Counting;
-            await Display.ShowAsync("measuring", duration, PassAsync(duration, _counted.Task, running, cancellationToken));
+            await Display.ShowAsync("measuring", duration, PassAsync(duration, _counted.Seen, running, cancellationToken));
             _phase = Phase.Over;
             Counted = Stopwatch.GetElapsedTime(start);
         }
@@ -81,6 +82,25 @@ internal sealed class Schedule(double warmup, double duration)
         if (!passed.IsCompleted)
         {
             throw new LabFailedException("the load ended before its time");
+        }
+    }
+
+    /// <summary>The kinds of operations that a phase has seen.</summary>
+    private sealed class Kinds(int count)
+    {
+        private readonly TaskCompletionSource _all = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        private int _seen;
+
+        /// <summary>Complete once each was there.</summary>
+        public Task Seen => _all.Task;
+
+        public void Note(int kind)
+        {
+            int bit = 1 << kind;
+            if ((Volatile.Read(ref _seen) & bit) == 0 && (Interlocked.Or(ref _seen, bit) | bit) == (1 << count) - 1)
+            {
+                _all.TrySetResult();
+            }
         }
     }
 }

@@ -12,7 +12,10 @@ internal sealed class StreamLoad(StreamClientOptions options)
 {
     private readonly TlsChoice _tls = new();
     private readonly ConnectionTally _connections = new();
-    private readonly Schedule _schedule = new(options.Warmup, options.Duration);
+    private readonly Schedule _schedule = new(
+        options.Warmup,
+        options.Duration,
+        options is { Scenario: StreamScenario.ReadWrite, SendBufferSize: > 0, ReceiveBufferSize: > 0 } ? 2 : 1);
     private readonly byte[] _data = new byte[options.SendBufferSize];
 
     private readonly SslClientAuthenticationOptions _authentication = new()
@@ -126,7 +129,7 @@ internal sealed class StreamLoad(StreamClientOptions options)
                 throw new LabFailedException("the server has ended the connection");
             }
 
-            tally.BytesRead += _schedule.Note() ? count : 0;
+            tally.BytesRead += _schedule.Note(kind: _data.Length > 0 ? 1 : 0) ? count : 0;
         }
 
         await writing;
