@@ -12,7 +12,7 @@ public class ScenarioTests
     private const long Trials = 11;
 
     /// <summary>An emulated machine takes long to start two programs: there one of each kind, or all by KERNELTLS_SCENARIOS=all.</summary>
-    private static readonly string[] s_ofEachKind = ["h1-get-close", "h2-post-64k", "h1-static-1m", "client-write", "handshake"];
+    private static readonly string[] s_ofEachKind = ["h1-get-close", "h2-post-64k", "h1-static-1m", "read-write", "handshake"];
 
     public static TheoryData<TlsMode, string> Every => Modes.CostlyWith<string>(
         Cell.IsLab && Environment.GetEnvironmentVariable("KERNELTLS_SCENARIOS") != "all" ? s_ofEachKind : CrankFile.Lab.Scenarios.Keys);
