@@ -83,7 +83,8 @@ internal static class TopCommand
             before = now;
             if (i + 1 < count)
             {
-                await Task.WhenAny(Task.Delay(interval, cancellationToken), watch?.Ended ?? Task.Delay(Timeout.Infinite, cancellationToken));
+                Task pause = Task.Delay(interval, cancellationToken);
+                await (watch is null ? pause : Task.WhenAny(pause, watch.Ended));
                 cancellationToken.ThrowIfCancellationRequested();
             }
         }

@@ -63,7 +63,7 @@ internal sealed class FileServer : IAsyncDisposable
 
         IServerAddressesFeature addresses = _application.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!;
         _report.Listening(addresses.Addresses.Single(), _files.Root);
-        await Task.Delay(Timeout.Infinite, cancellationToken).ContinueWith(_ => { }, TaskScheduler.Default);
+        await Task.Delay(Timeout.Infinite, cancellationToken).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
         using CancellationTokenSource limit = new(ToolCommand.EndingTime / 2);
         await _application.StopAsync(limit.Token);
         _report.Stopped(_connections.Served);
