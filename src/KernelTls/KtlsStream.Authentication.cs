@@ -215,9 +215,10 @@ public partial class KtlsStream
             throw NotAvailable(reason);
         }
 
-        if (reason is not (KtlsFallbackReason.NotEnabled or KtlsFallbackReason.DisabledByMode))
+        if (!KtlsEventSource.IsChoice(reason))
         {
             KtlsEventSource.Log.Fallback(isServer, reason, Platform.KnownDetail);
+            KtlsMeter.Fallback(isServer, KtlsOffload.Managed(reason));
         }
     }
 
@@ -254,13 +255,14 @@ public partial class KtlsStream
     {
         using (handshake)
         {
+            HandshakeTelemetry telemetry = HandshakeTelemetry.Start(handshake.IsServer, handshake.TargetHost);
             try
             {
-                Adopt(await handshake.RunAsync(cancellationToken).ConfigureAwait(false));
+                Adopt(await handshake.RunAsync(cancellationToken).ConfigureAwait(false), telemetry);
             }
             catch (Exception e)
             {
-                Fail(e, handshake.IsServer).Throw();
+                Fail(e, telemetry).Throw();
             }
         }
     }
@@ -269,18 +271,19 @@ public partial class KtlsStream
     {
         using (handshake)
         {
+            HandshakeTelemetry telemetry = HandshakeTelemetry.Start(handshake.IsServer, handshake.TargetHost);
             try
             {
-                Adopt(handshake.Run());
+                Adopt(handshake.Run(), telemetry);
             }
             catch (Exception e)
             {
-                Fail(e, handshake.IsServer).Throw();
+                Fail(e, telemetry).Throw();
             }
         }
     }
 
-    private void Adopt(TlsSession session)
+    private void Adopt(TlsSession session, in HandshakeTelemetry telemetry)
     {
         if (_options.Mode == KtlsMode.Required && WhyIncomplete(session.Planned) is var missing && missing != KtlsFallbackReason.None)
         {
@@ -299,11 +302,7 @@ public partial class KtlsStream
             throw new ObjectDisposedException(GetType().FullName);
         }
 
-        if (KtlsEventSource.Log.IsEnabled())
-        {
-            KtlsEventSource.Log.HandshakeCompleted(
-                session.Settings.IsServer, session.Protocol.ToString(), session.CipherSuite.ToString(), session.Offload);
-        }
+        telemetry.Completed(session);
     }
 
     /// <summary>Why a direction that was asked for is not in the kernel.</summary>
@@ -315,13 +314,13 @@ public partial class KtlsStream
                 : offload.ReceiveFallbackReason;
 
     /// <summary>A handshake that failed leaves a stream that throws the same failure from then on.</summary>
-    private ExceptionDispatchInfo Fail(Exception failure, bool isServer)
+    private ExceptionDispatchInfo Fail(Exception failure, in HandshakeTelemetry telemetry)
     {
         Exception outcome = _disposed && failure is not ObjectDisposedException
             ? new ObjectDisposedException(GetType().FullName, failure)
             : failure;
         _handshakeFailure = ExceptionDispatchInfo.Capture(outcome);
-        KtlsEventSource.Log.HandshakeFailed(isServer, outcome);
+        telemetry.Failed(outcome);
         return _handshakeFailure;
     }
 }

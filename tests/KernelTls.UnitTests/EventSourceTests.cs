@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using System.Diagnostics.Tracing;
 using KernelTls.Diagnostics;
 using KernelTls.Interop;
@@ -92,22 +93,82 @@ public class EventSourceTests
     }
 
     [Fact]
+    public async Task Counters_count_what_happens()
+    {
+        using Listener listener = new(EventLevel.Informational, counterInterval: 1);
+        await using TlsPair pair = await TlsPair.ConnectAsync(
+            TlsMode.DirectOpenSsl, System.Security.Authentication.SslProtocols.Tls13);
+        await ((KtlsStream)pair.Client).UpdateKeysAsync(false).InTime("a KeyUpdate");
+
+        IReadOnlyDictionary<string, double> counters = await listener.CountersAsync().InTime("a report of the counters");
+
+        Assert.Equal(
+            ["current-connections", "failed-connections", "failed-handshakes", "fallbacks", "handshakes", "key-updates"],
+            counters.Keys.Order(StringComparer.Ordinal));
+        Assert.InRange(counters["handshakes"], 2, double.MaxValue);
+        Assert.InRange(counters["current-connections"], 2, double.MaxValue);
+        Assert.InRange(counters["key-updates"], 1, double.MaxValue);
+    }
+
+    [Fact]
+    public async Task A_key_that_changes_and_a_connection_that_fails_are_events()
+    {
+        using Listener listener = new(EventLevel.Informational);
+        await using TlsPair pair = await TlsPair.ConnectAsync(
+            TlsMode.DirectOpenSsl, System.Security.Authentication.SslProtocols.Tls13);
+
+        await ((KtlsStream)pair.Client).UpdateKeysAsync(false).InTime("a KeyUpdate");
+        pair.ServerSocket.Dispose();
+        await Assert.ThrowsAnyAsync<IOException>(() => pair.Client.ReadAsync(new byte[1]).AsTask().InTime("the truncation"));
+
+        Assert.Equal(["Application"], Assert.Single(listener.Events, e => e.EventName == "KeyUpdated").Payload!);
+        Assert.Equal(typeof(IOException).FullName, Assert.Single(listener.Events, e => e.EventName == "ConnectionFailed").Payload![0]);
+    }
+
+    [Fact]
     public void The_manifest_can_be_made() =>
         Assert.NotNull(EventSource.GenerateManifest(typeof(KtlsEventSource), null, EventManifestOptions.Strict));
 
     private sealed class Listener : EventListener
     {
-        private readonly EventLevel _level;
+        private readonly TaskCompletionSource _reported = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        private readonly ConcurrentDictionary<string, double> _counters = new();
+        private int _again;
 
-        public Listener(EventLevel level)
+        /// <param name="level">Events from this level on.</param>
+        /// <param name="counterInterval">Seconds between two reports of the counters; 0: none.</param>
+        public Listener(EventLevel level, int counterInterval = 0) => EnableEvents(
+            KtlsEventSource.Log,
+            level,
+            EventKeywords.None,
+            counterInterval > 0 ? new Dictionary<string, string?> { ["EventCounterIntervalSec"] = $"{counterInterval}" } : null);
+
+        public ConcurrentQueue<EventWrittenEventArgs> Events { get; } = new();
+
+        /// <summary>What the counters say once the second report after this call has begun: the first may be of before.</summary>
+        public async Task<IReadOnlyDictionary<string, double>> CountersAsync()
         {
-            _level = level;
-            EnableEvents(KtlsEventSource.Log, _level);
+            _counters.Clear();
+            await _reported.Task;
+            return _counters;
         }
 
-        public System.Collections.Concurrent.ConcurrentQueue<EventWrittenEventArgs> Events { get; } = new();
+        protected override void OnEventWritten(EventWrittenEventArgs eventData)
+        {
+            if (eventData.EventName != "EventCounters")
+            {
+                Events.Enqueue(eventData);
+                return;
+            }
 
-        protected override void OnEventWritten(EventWrittenEventArgs eventData) => Events.Enqueue(eventData);
+            IDictionary<string, object> counter = (IDictionary<string, object>)eventData.Payload![0]!;
+            if (!_counters.TryAdd((string)counter["Name"], (double)counter["Mean"]) && ++_again > 1)
+            {
+                _reported.TrySetResult();
+            }
+
+            _counters[(string)counter["Name"]] = (double)counter["Mean"];
+        }
     }
 
     /// <summary>Takes what is written and ends at once.</summary>

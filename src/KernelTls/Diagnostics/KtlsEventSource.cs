@@ -1,26 +1,50 @@
 using System.Diagnostics.Tracing;
+using KernelTls.IO;
 
 namespace KernelTls.Diagnostics;
 
 /// <summary>
-/// The event source <c>KernelTls</c>: what each handshake came to and why a connection fell back. Costs a flag test while
-/// nobody listens.
+/// The event source <c>KernelTls</c>: what each handshake came to, why a connection fell back, keys that change, connections
+/// that fail; and counters of the same. Events cost a flag test while nobody listens, counters an addition for each.
 /// </summary>
 [EventSource(Name = "KernelTls")]
 internal sealed class KtlsEventSource : EventSource
 {
+    private long _handshakes;
+    private long _failedHandshakes;
+    private long _connections;
+    private long _fallbacks;
+    private long _keyUpdates;
+    private long _failedConnections;
+    private DiagnosticCounter[]? _counters;
+
     public static KtlsEventSource Log { get; } = new();
+
+    /// <summary>No fallback: the direction is in the kernel, or nobody asked for that.</summary>
+    public static bool IsChoice(KtlsFallbackReason reason) => reason is KtlsFallbackReason.None
+        or KtlsFallbackReason.NotEnabled
+        or KtlsFallbackReason.DisabledByMode
+        or KtlsFallbackReason.DirectionNotAsked
+        or KtlsFallbackReason.DirectOpenSsl;
 
     /// <summary>A handshake on OpenSSL ended well.</summary>
     [NonEvent]
-    public void HandshakeCompleted(bool isServer, string protocol, string cipherSuite, KtlsOffload offload)
+    public void HandshakeCompleted(TlsSession session)
     {
+        Interlocked.Increment(ref _handshakes);
+        KtlsOffload planned = session.Planned;
+        if (!IsChoice(planned.SendFallbackReason) || !IsChoice(planned.ReceiveFallbackReason))
+        {
+            Interlocked.Increment(ref _fallbacks);
+        }
+
         if (IsEnabled(EventLevel.Informational, EventKeywords.None))
         {
+            KtlsOffload offload = session.Offload;
             HandshakeCompleted(
-                isServer,
-                protocol,
-                cipherSuite,
+                session.Settings.IsServer,
+                session.Protocol.ToString(),
+                session.CipherSuite.ToString(),
                 offload.Send.ToString(),
                 offload.SendFallbackReason.ToString(),
                 offload.Receive.ToString(),
@@ -32,6 +56,7 @@ internal sealed class KtlsEventSource : EventSource
     [NonEvent]
     public void Fallback(bool isServer, KtlsFallbackReason reason, string detail)
     {
+        Interlocked.Increment(ref _fallbacks);
         if (IsEnabled(EventLevel.Warning, EventKeywords.None))
         {
             Fallback(isServer, reason.ToString(), detail);
@@ -42,11 +67,16 @@ internal sealed class KtlsEventSource : EventSource
     [NonEvent]
     public void HandshakeFailed(bool isServer, Exception failure)
     {
+        Interlocked.Increment(ref _failedHandshakes);
         if (IsEnabled(EventLevel.Warning, EventKeywords.None))
         {
             HandshakeFailed(isServer, failure.GetType().FullName ?? "", failure.Message);
         }
     }
+
+    /// <summary>A connection on OpenSSL begins (1), or has ended (-1).</summary>
+    [NonEvent]
+    public void CountConnection(int change) => Interlocked.Add(ref _connections, change);
 
     /// <summary>The socket did not take an option of <see cref="KtlsOptions"/>; the connection goes on without it.</summary>
     [Event(4, Level = EventLevel.Warning)]
@@ -56,6 +86,47 @@ internal sealed class KtlsEventSource : EventSource
         {
             WriteEvent(4, isServer, option, error);
         }
+    }
+
+    /// <summary>This end's sending key is another from now on.</summary>
+    [NonEvent]
+    public void KeyUpdated(KeyUpdateCause cause)
+    {
+        Interlocked.Increment(ref _keyUpdates);
+        if (IsEnabled(EventLevel.Informational, EventKeywords.None))
+        {
+            KeyUpdated(cause.ToString());
+        }
+    }
+
+    /// <summary>A connection failed after the handshake: a reset, a truncation, a record that cannot be decrypted, an alert.</summary>
+    [NonEvent]
+    public void ConnectionFailed(Exception failure)
+    {
+        Interlocked.Increment(ref _failedConnections);
+        if (IsEnabled(EventLevel.Warning, EventKeywords.None))
+        {
+            ConnectionFailed(failure.GetType().FullName ?? "", failure.Message);
+        }
+    }
+
+    [NonEvent]
+    protected override void OnEventCommand(EventCommandEventArgs command)
+    {
+        if (command.Command == EventCommand.Enable)
+        {
+            _counters ??=
+            [
+                Count("handshakes", "Handshakes", () => Interlocked.Read(ref _handshakes)),
+                Count("failed-handshakes", "Failed Handshakes", () => Interlocked.Read(ref _failedHandshakes)),
+                Count("current-connections", "Current Connections", () => Interlocked.Read(ref _connections)),
+                Count("fallbacks", "Fallbacks", () => Interlocked.Read(ref _fallbacks)),
+                Count("key-updates", "Key Updates", () => Interlocked.Read(ref _keyUpdates)),
+                Count("failed-connections", "Failed Connections", () => Interlocked.Read(ref _failedConnections)),
+            ];
+        }
+
+        DiagnosticCounter Count(string name, string title, Func<double> read) => new PollingCounter(name, this, read) { DisplayName = title };
     }
 
     [Event(1, Level = EventLevel.Informational)]
@@ -70,4 +141,9 @@ internal sealed class KtlsEventSource : EventSource
     private void HandshakeFailed(bool isServer, string exceptionType, string message) =>
         WriteEvent(3, isServer, exceptionType, message);
 
+    [Event(5, Level = EventLevel.Informational)]
+    private void KeyUpdated(string cause) => WriteEvent(5, cause);
+
+    [Event(6, Level = EventLevel.Warning)]
+    private void ConnectionFailed(string exceptionType, string message) => WriteEvent(6, exceptionType, message);
 }

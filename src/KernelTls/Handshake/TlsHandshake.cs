@@ -126,6 +126,9 @@ internal sealed class TlsHandshake : IDisposable
 
     public bool IsServer => _settings.IsServer;
 
+    /// <summary>Client: the name as it was given; server: empty.</summary>
+    public string TargetHost => _settings.GivenHost;
+
     private bool Step(out NativeStatus wanted)
     {
         NativeResult result = _connection.Handshake(_verifier);

@@ -1,4 +1,5 @@
 using System.Net.Sockets;
+using KernelTls.Diagnostics;
 using KernelTls.Interop;
 
 namespace KernelTls.IO;
@@ -241,9 +242,13 @@ internal sealed partial class TlsReceiver : IDisposable
         taken = 0;
         NativeResult result = _connection.Read(buffer);
         NoteSession(result);
-        if (result.Messages > 0 && !_messages.TryTake(result.Messages))
+        if (result.Messages > 0)
         {
-            throw Fail(TlsErrors.Flood());
+            KtlsMeter.Received(result.Messages);
+            if (!_messages.TryTake(result.Messages))
+            {
+                throw Fail(TlsErrors.Flood());
+            }
         }
 
         if (result.KeyUpdateDue)
@@ -336,6 +341,12 @@ internal sealed partial class TlsReceiver : IDisposable
 
     private Exception Fail(Exception failure)
     {
+        if (!_closed)
+        {
+            KtlsEventSource.Log.ConnectionFailed(failure);
+            KtlsMeter.ConnectionFailed(failure);
+        }
+
         _failure = failure;
         return failure;
     }

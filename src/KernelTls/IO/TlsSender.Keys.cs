@@ -1,4 +1,5 @@
 using System.Net.Sockets;
+using KernelTls.Diagnostics;
 using KernelTls.Interop;
 
 namespace KernelTls.IO;
@@ -30,7 +31,7 @@ internal sealed partial class TlsSender
 
                 await UntilRoomAsync(cancellationToken).ConfigureAwait(false);
                 sent = false;
-                await UpdateKeyAsync(requestPeer).ConfigureAwait(false);
+                await UpdateKeyAsync(requestPeer, KeyUpdateCause.Application).ConfigureAwait(false);
                 sent = true;
             }
             finally
@@ -102,7 +103,7 @@ internal sealed partial class TlsSender
             }
 
             await UntilRoomAsync(_disposed.Token).ConfigureAwait(false);
-            await UpdateKeyAsync(requestPeer: false).ConfigureAwait(false);
+            await UpdateKeyAsync(requestPeer: false, KeyUpdateCause.RecordLimit).ConfigureAwait(false);
         }
 
         long allowed = _budget.Allow(bytes);
@@ -110,10 +111,10 @@ internal sealed partial class TlsSender
         return allowed;
     }
 
-    private async Task UpdateKeyAsync(bool requestPeer)
+    private async Task UpdateKeyAsync(bool requestPeer, KeyUpdateCause cause)
     {
         await UntilWrittenAsync(c => Update(c, requestPeer), _disposed.Token).ConfigureAwait(false);
-        _budget.Renew();
+        Renewed(cause);
 
         static NativeResult Update(TlsConnection connection, bool requestPeer)
         {
@@ -126,6 +127,13 @@ internal sealed partial class TlsSender
                 ? result
                 : throw new IOException("The peer is in the midst of a handshake message, and no key can change before the rest of it is read.");
         }
+    }
+
+    private void Renewed(KeyUpdateCause cause)
+    {
+        _budget.Renew();
+        KtlsEventSource.Log.KeyUpdated(cause);
+        KtlsMeter.KeyUpdated(cause);
     }
 
     /// <summary>
@@ -169,7 +177,7 @@ internal sealed partial class TlsSender
                 _disposed.Token).ConfigureAwait(false);
             if (!postponed)
             {
-                _budget.Renew();
+                Renewed(KeyUpdateCause.Peer);
             }
         }
         catch (Exception e)

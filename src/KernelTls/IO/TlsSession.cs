@@ -2,6 +2,7 @@ using System.Net.Security;
 using System.Net.Sockets;
 using System.Security.Authentication;
 using System.Security.Cryptography.X509Certificates;
+using KernelTls.Diagnostics;
 using KernelTls.Handshake;
 using KernelTls.Interop;
 using KernelTls.Offload;
@@ -15,8 +16,10 @@ internal sealed partial class TlsSession : IDisposable
     private readonly TlsConnection _connection;
     private readonly SocketReceiver _socketReceiver;
     private readonly bool _showedCertificate;
+    private readonly KtlsOffload? _counted;
     private KtlsOffload _offload;
     private bool _askedKernel;
+    private bool _disposed;
 
     public TlsSession(
         Socket socket,
@@ -78,6 +81,13 @@ internal sealed partial class TlsSession : IDisposable
         if (settings.Resumes)
         {
             KeepSession();
+        }
+
+        KtlsEventSource.Log.CountConnection(1);
+        if (KtlsMeter.CountsConnections)
+        {
+            _counted = Offload;
+            KtlsMeter.CountConnection(1, settings.IsServer, Protocol, Offload);
         }
     }
 
@@ -143,6 +153,14 @@ internal sealed partial class TlsSession : IDisposable
         Sender.Dispose();
         Receiver.Dispose();
         _connection.Dispose();
+        if (!Interlocked.Exchange(ref _disposed, true))
+        {
+            KtlsEventSource.Log.CountConnection(-1);
+            if (_counted is { } offload)
+            {
+                KtlsMeter.CountConnection(-1, Settings.IsServer, Protocol, offload);
+            }
+        }
     }
 
     /// <summary>Both Finished messages, for channel bindings.</summary>
