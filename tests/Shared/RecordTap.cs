@@ -1,5 +1,3 @@
-using System.Net.Sockets;
-
 namespace KernelTls.Tests;
 
 /// <summary>A connection through a relay that notes the length of each TLS record from the client to the server.</summary>
@@ -24,8 +22,8 @@ internal sealed class RecordTap : IDisposable
     public static async Task<RecordTap> ConnectAsync()
     {
         RecordTap tap = new(await SocketPair.ConnectAsync(), await SocketPair.ConnectAsync());
-        _ = PassAsync(tap._near.Server, tap._far.Client, tap._records.Note);
-        _ = PassAsync(tap._far.Client, tap._near.Server, static _ => { });
+        _ = Relay.PassAsync(tap._near.Server, tap._far.Client, bytes => tap._records.Note(bytes));
+        _ = Relay.PassAsync(tap._far.Client, tap._near.Server, static _ => { });
         return tap;
     }
 
@@ -33,28 +31,5 @@ internal sealed class RecordTap : IDisposable
     {
         _near.Dispose();
         _far.Dispose();
-    }
-
-    /// <summary>Ends with either socket.</summary>
-    private static async Task PassAsync(Socket from, Socket to, Action<ReadOnlySpan<byte>> note)
-    {
-        byte[] buffer = new byte[64 * 1024];
-        try
-        {
-            for (int read; (read = await from.ReceiveAsync(buffer)) > 0;)
-            {
-                note(buffer.AsSpan(0, read));
-                for (int sent = 0; sent < read;)
-                {
-                    sent += await to.SendAsync(buffer.AsMemory(sent, read - sent));
-                }
-            }
-
-            to.Shutdown(SocketShutdown.Send);
-        }
-        catch (Exception e) when (e is SocketException or ObjectDisposedException)
-        {
-            to.Dispose();
-        }
     }
 }
