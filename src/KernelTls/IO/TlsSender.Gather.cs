@@ -74,6 +74,10 @@ internal sealed partial class TlsSender
                 {
                     await SendSegmentsAsync(data, cancellationToken).ConfigureAwait(false);
                 }
+                else if (data.IsSingleSegment)
+                {
+                    await SendPartsAsync(data.First, cancellationToken).ConfigureAwait(false);
+                }
                 else
                 {
                     await WriteSegmentsAsync(data, cancellationToken).ConfigureAwait(false);
@@ -100,7 +104,8 @@ internal sealed partial class TlsSender
     {
         while (!data.IsEmpty)
         {
-            // The socket has no room: .NET waits for it by sending the next segment; the others share records again.
+            // The socket has no room: .NET waits for it by sending the next segment, or 64 KiB of it; the rest shares records
+            // again, unless an answer to the peer's KeyUpdate is due.
             SequencePosition position = data.Start;
             ReadOnlyMemory<byte> first;
             while (data.TryGet(ref position, out first) && first.IsEmpty)
@@ -110,7 +115,7 @@ internal sealed partial class TlsSender
             first = first[..(int)await AllowAsync(first.Length).ConfigureAwait(false)];
             await _socket.SendAsync(first, SocketFlags.None, cancellationToken).ConfigureAwait(false);
             data = data.Slice(first.Length);
-            if (_budget.Allow(data.Length) == data.Length)
+            if (!AnswerGoesFirst && _budget.Allow(data.Length) == data.Length)
             {
                 data = SendReady(data);
             }

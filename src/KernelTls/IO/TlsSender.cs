@@ -1,3 +1,4 @@
+using System.Buffers;
 using System.Net.Sockets;
 using System.Runtime.CompilerServices;
 using KernelTls.Interop;
@@ -67,37 +68,33 @@ internal sealed partial class TlsSender : IDisposable
             return ValueTask.FromCanceled(cancellationToken);
         }
 
-        if (!_kernel || !_gate.Wait(0, CancellationToken.None))
+        bool entered = _kernel && _gate.Wait(0, CancellationToken.None);
+        if (entered && _state == State.Open && _budget.TryTake(data.Length))
         {
-            return SendSlowlyAsync(data, cancellationToken);
+            int sent;
+            try
+            {
+                sent = data.IsEmpty ? 0 : SendReady(data.Span);
+            }
+            catch (Exception e)
+            {
+                Leave(sent: false);
+                ExitWrite();
+                return ValueTask.FromException(Translate(e));
+            }
+
+            if (sent == data.Length)
+            {
+                Leave(sent: true);
+                ExitWrite();
+                return default;
+            }
+
+            // Charged again: cut where there was no room, it is perhaps more records than were counted.
+            data = data[sent..];
         }
 
-        if (_state != State.Open || data.IsEmpty || !_budget.TryTake(data.Length))
-        {
-            _gate.Release();
-            return SendSlowlyAsync(data, cancellationToken);
-        }
-
-        int sent;
-        try
-        {
-            sent = SendReady(data.Span);
-        }
-        catch (Exception e)
-        {
-            Leave(sent: false);
-            ExitWrite();
-            return ValueTask.FromException(Translate(e));
-        }
-
-        if (sent < data.Length)
-        {
-            return FinishAsync(data[sent..], cancellationToken);
-        }
-
-        Leave(sent: true);
-        ExitWrite();
-        return default;
+        return SendRestAsync(new ReadOnlySequence<byte>(data), entered, cancellationToken);
     }
 
     /// <summary>Sends all of <paramref name="data"/>, blocking; the socket's SendTimeout limits each wait.</summary>
@@ -172,57 +169,6 @@ internal sealed partial class TlsSender : IDisposable
     }
 
     private void ExitWrite() => Volatile.Write(ref _writing, 0);
-
-    /// <summary>What of a kernel send found no room, inside the gate.</summary>
-    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
-    private async ValueTask FinishAsync(ReadOnlyMemory<byte> rest, CancellationToken cancellationToken)
-    {
-        bool sent = false;
-        try
-        {
-            // Charged again: cut where there was no room, it is perhaps more records than were counted.
-            await SendPartsAsync(rest, cancellationToken).ConfigureAwait(false);
-            sent = true;
-        }
-        catch (Exception e) when (Translate(e) is var translated && translated != e)
-        {
-            throw translated;
-        }
-        finally
-        {
-            Leave(sent);
-            ExitWrite();
-        }
-    }
-
-    /// <summary>A send by OpenSSL, or one that has to wait for its turn or is to be refused.</summary>
-    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
-    private async ValueTask SendSlowlyAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken)
-    {
-        try
-        {
-            await _gate.WaitAsync(cancellationToken).ConfigureAwait(false);
-            bool sent = false;
-            try
-            {
-                ThrowIfNotOpen();
-                await SendPartsAsync(data, cancellationToken).ConfigureAwait(false);
-                sent = true;
-            }
-            finally
-            {
-                Leave(sent);
-            }
-        }
-        catch (Exception e) when (Translate(e) is var translated && translated != e)
-        {
-            throw translated;
-        }
-        finally
-        {
-            ExitWrite();
-        }
-    }
 
     /// <summary>Inside the gate: sends a part at a time, each as the key allows.</summary>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
