@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "ktls_connection.h"
 #include "ktls_context.h"
+#include "ktls_io.h"
 #include "ktls_messages.h"
 #include "ktls_result.h"
 
@@ -111,6 +112,7 @@ static bool Setup(const KtlsOpenSsl* api, KtlsConnection* connection, const char
     {
         return false;
     }
+    KtlsIo_WatchReads(api, connection->ssl);
     KtlsMessages_Watch(api, connection);
     if (context->server)
     {

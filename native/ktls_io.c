@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/socket.h>
 
 bool KtlsIo_IsSendOffloaded(const KtlsOpenSsl* api, const SSL* ssl)
 {
@@ -18,6 +19,36 @@ bool KtlsIo_IsReceiveOffloaded(const KtlsOpenSsl* api, const SSL* ssl)
 {
     BIO* bio = api->SSL_get_rbio(ssl);
     return bio != NULL && api->BIO_ctrl(bio, BIO_CTRL_GET_KTLS_RECV, 0, NULL) > 0;
+}
+
+/* A record that cannot be decrypted leaves its error on the socket, where OpenSSL's alert would meet it instead of
+ * being sent (RFC 8446, section 5.2). Asking for the error takes it away. */
+static long AfterRead(
+    BIO* bio, int operation, const char* argument, size_t length, int integer, long number, int returned,
+    size_t* processed)
+{
+    (void)argument, (void)length, (void)integer, (void)number, (void)processed;
+    int error = errno;
+    if (operation == BIO_CB_READ_RETURN && returned <= 0 && error == EBADMSG)
+    {
+        int socket = -1;
+        int pending = 0;
+        socklen_t size = sizeof(pending);
+        if (KtlsOpenSsl_Get()->BIO_ctrl(bio, BIO_C_GET_FD, 0, &socket) >= 0)
+        {
+            (void)getsockopt(socket, SOL_SOCKET, SO_ERROR, &pending, &size);
+        }
+        errno = error;
+    }
+    return returned;
+}
+
+void KtlsIo_WatchReads(const KtlsOpenSsl* api, const SSL* ssl)
+{
+    if (api->BIO_set_callback_ex != NULL)
+    {
+        api->BIO_set_callback_ex(api->SSL_get_rbio(ssl), AfterRead);
+    }
 }
 
 int32_t KtlsIo_Enter(

@@ -110,6 +110,9 @@ enum
     SSL_AD_INTERNAL_ERROR = 80,
     SSL_AD_REASON_OFFSET = 1000,
 
+    BIO_CB_READ_RETURN = 0x82,
+    BIO_C_GET_FD = 105,
+
     SSL_R_UNEXPECTED_EOF_WHILE_READING = 294,
     SSL_R_SHUTDOWN_WHILE_IN_INIT = 407,
 
@@ -135,6 +138,10 @@ enum
 #define KTLS_OPENSSL_3_2 0x30200000UL
 
 /* clang-format off */
+/* BIO_callback_fn_ex. */
+typedef long (*KtlsBioCallback)(
+    BIO* bio, int operation, const char* argument, size_t length, int integer, long number, int returned, size_t* processed);
+
 /* Every entry point: REQUIRED ones must be there, OPTIONAL ones may be NULL in the table. */
 #define KTLS_OPENSSL_SYMBOLS(REQUIRED, OPTIONAL)                                                                       \
     REQUIRED(unsigned long, OpenSSL_version_num, (void))                                                               \
@@ -233,6 +240,7 @@ enum
     OPTIONAL(int, SSL_key_update, (SSL* ssl, int type))                                                                \
     OPTIONAL(int, SSL_get_key_update_type, (const SSL* ssl))                                                           \
     OPTIONAL(intptr_t, SSL_sendfile, (SSL* ssl, int descriptor, int64_t offset, size_t size, int flags))               \
+    OPTIONAL(void, BIO_set_callback_ex, (BIO * bio, KtlsBioCallback callback))                                         \
     REQUIRED(BIO*, SSL_get_rbio, (const SSL* ssl))                                                                     \
     REQUIRED(BIO*, SSL_get_wbio, (const SSL* ssl))                                                                     \
     REQUIRED(int, SSL_version, (const SSL* ssl))                                                                       \
