@@ -4,7 +4,7 @@ using System.Security.Cryptography.X509Certificates;
 
 namespace KernelTls.Bench;
 
-/// <summary>An authority and a certificate for localhost that it signed, ECDSA P-256, made in the process.</summary>
+/// <summary>An authority and a certificate for localhost that it signed, ECDSA P-256, made in a process of the benchmark.</summary>
 internal sealed class BenchCertificates
 {
     public const string Host = "localhost";
@@ -23,9 +23,38 @@ internal sealed class BenchCertificates
         ServerContext = SslStreamCertificateContext.Create(Server, additionalCertificates: null, offline: true);
     }
 
+    private BenchCertificates(X509Certificate2 authority, X509Certificate2 server)
+    {
+        _authority = authority;
+        Server = server;
+        ServerContext = SslStreamCertificateContext.Create(Server, additionalCertificates: null, offline: true);
+    }
+
     public X509Certificate2 Server { get; }
 
     public SslStreamCertificateContext ServerContext { get; }
+
+    public static string AuthorityPathIn(string directory) => Path.Combine(directory, "authority.pem");
+
+    public static string PathIn(string directory) => Path.Combine(directory, "server.pem");
+
+    public static string KeyPathIn(string directory) => Path.Combine(directory, "server.key");
+
+    /// <summary>What <see cref="WriteTo"/> of another process has written.</summary>
+    public static BenchCertificates ReadFrom(string directory)
+    {
+        using X509Certificate2 server = X509Certificate2.CreateFromPemFile(PathIn(directory), KeyPathIn(directory));
+        return new BenchCertificates(X509CertificateLoader.LoadCertificateFromFile(AuthorityPathIn(directory)), Reload(server));
+    }
+
+    /// <summary>For servers and clients in processes of their own.</summary>
+    public void WriteTo(string directory)
+    {
+        using ECDsa key = Server.GetECDsaPrivateKey()!;
+        File.WriteAllText(AuthorityPathIn(directory), _authority.ExportCertificatePem());
+        File.WriteAllText(PathIn(directory), Server.ExportCertificatePem());
+        File.WriteAllText(KeyPathIn(directory), key.ExportPkcs8PrivateKeyPem());
+    }
 
     /// <summary>Trust in this authority and no other; what every mode judges the server by.</summary>
     public X509ChainPolicy CreateTrust() => new()
@@ -49,8 +78,10 @@ internal sealed class BenchCertificates
         using X509Certificate2 certificate = request.Create(
             authority, DateTimeOffset.UtcNow.AddDays(-1), DateTimeOffset.UtcNow.AddDays(1), RandomNumberGenerator.GetBytes(8));
         using X509Certificate2 withKey = certificate.CopyWithPrivateKey(key);
-
-        // As an application loads it.
-        return X509CertificateLoader.LoadPkcs12(withKey.Export(X509ContentType.Pkcs12), password: null);
+        return Reload(withKey);
     }
+
+    /// <summary>As an application loads it.</summary>
+    private static X509Certificate2 Reload(X509Certificate2 certificate) =>
+        X509CertificateLoader.LoadPkcs12(certificate.Export(X509ContentType.Pkcs12), password: null, X509KeyStorageFlags.Exportable);
 }

@@ -1,4 +1,5 @@
 using System.CommandLine;
+using System.ComponentModel;
 using System.Globalization;
 using System.Net.Sockets;
 using System.Security.Authentication;
@@ -6,6 +7,7 @@ using System.Text.Json;
 using KernelTls.Bench.Modes;
 using KernelTls.Bench.Report;
 using KernelTls.Bench.Scenarios;
+using KernelTls.Bench.Servers;
 
 namespace KernelTls.Bench;
 
@@ -14,6 +16,7 @@ internal static class BenchCommand
 {
     public const string Measure = "measure";
     public const string Crypto = "crypto";
+    public const string Serve = "serve";
 
     private const int Ok = 0;
     private const int Failed = 1;
@@ -36,6 +39,7 @@ internal static class BenchCommand
             goals,
             MeasureCommand(),
             CryptoCommand(),
+            ServeCommand(),
             ProfileCommand(),
             ListCommand(),
         };
@@ -70,26 +74,26 @@ internal static class BenchCommand
     private static Command MeasureCommand() => InProcess(
         Measure,
         "One scenario in one mode, in this process.",
-        async (row, mode, certificates) =>
+        async (row, mode) =>
         {
-            using Scenario? scenario = row.Create?.Invoke(mode, certificates);
+            using Scenario? scenario = row.Create?.Invoke(mode);
             Measurement measured = scenario is null
-                ? await IdleMemory.MeasureAsync(row.Name, mode)
-                : await Meter.MeasureAsync(row.Name, mode.Name, scenario);
+                ? await IdleMemory.MeasureAsync(row.Name, ModeTable.Create(mode, new BenchCertificates(), resume: false))
+                : await Meter.MeasureAsync(row.Name, mode, scenario);
             Console.Out.WriteLine(JsonSerializer.Serialize(measured, BenchJson.Default.Measurement));
         });
 
     private static Command ProfileCommand() => InProcess(
         "profile",
         "Where the instructions of one scenario in one mode go.",
-        async (row, mode, certificates) =>
+        async (row, mode) =>
         {
-            using Scenario scenario = row.Create?.Invoke(mode, certificates)
+            using Scenario scenario = row.Create?.Invoke(mode)
                 ?? throw new BenchFailedException($"{row.Name} counts memory, not instructions");
             await Meter.ProfileAsync(scenario);
         });
 
-    private static Command InProcess(string name, string description, Func<Row, Mode, BenchCertificates, Task> run)
+    private static Command InProcess(string name, string description, Func<Row, string, Task> run)
     {
         Argument<string> scenario = new("scenario");
         Argument<string> mode = new("mode");
@@ -97,9 +101,7 @@ internal static class BenchCommand
         command.Hidden = true;
         command.SetAction((arguments, _) => GuardAsync(async () =>
         {
-            Row row = Row.Find(arguments.GetValue(scenario)!);
-            BenchCertificates certificates = new();
-            await run(row, ModeTable.Create(arguments.GetValue(mode)!, certificates, row.Resumes), certificates);
+            await run(Row.Find(arguments.GetValue(scenario)!), arguments.GetValue(mode)!);
             return Ok;
         }));
         return command;
@@ -124,6 +126,22 @@ internal static class BenchCommand
         return command;
     }
 
+    private static Command ServeCommand()
+    {
+        Argument<string> mode = new("mode");
+        Argument<string> directory = new("directory");
+        Argument<int> port = new("port");
+        Command command = new(Serve, "Kestrel, for rows that measure a server alone.") { mode, directory, port };
+        command.Hidden = true;
+        command.SetAction((arguments, cancellationToken) => GuardAsync(async () =>
+        {
+            await KestrelFileServer.RunAsync(
+                arguments.GetValue(mode)!, arguments.GetValue(directory)!, arguments.GetValue(port), cancellationToken);
+            return Ok;
+        }));
+        return command;
+    }
+
     private static async Task<int> GuardAsync(Func<Task<int>> run)
     {
         try
@@ -132,7 +150,7 @@ internal static class BenchCommand
         }
         catch (Exception e) when (
             e is BenchFailedException or AuthenticationException or IOException or SocketException or HttpRequestException
-            or KtlsNotAvailableException)
+            or KtlsNotAvailableException or Win32Exception)
         {
             await Console.Error.WriteLineAsync($"bench failed: {e.Message}{(e.InnerException is { } inner ? $" ({inner.Message})" : "")}");
             return Failed;

@@ -33,10 +33,14 @@ internal static class BenchProcess
         }
         catch (OperationCanceledException)
         {
-            process.Kill();
+            process.Kill(entireProcessTree: true);
             throw;
         }
     }
+
+    /// <summary>This program again, in the surroundings of the process that starts it: they are inherited.</summary>
+    public static ProcessStartInfo DescribeChild(params string[] arguments) =>
+        new(Environment.ProcessPath!, [typeof(BenchProcess).Assembly.Location, .. arguments]);
 
     /// <summary>
     /// A round trip would differ by a tenth and more from process to process, in every mode, by how threads hand over. First
@@ -45,8 +49,10 @@ internal static class BenchProcess
     /// </summary>
     private static ProcessStartInfo Describe(string[] arguments)
     {
-        string[] dotnet = [Environment.ProcessPath!, typeof(BenchProcess).Assembly.Location, .. arguments];
-        string[] command = s_inCell ? ["chrt", "--fifo", "1", "setarch", "--addr-no-randomize", .. dotnet] : dotnet;
+        ProcessStartInfo dotnet = DescribeChild(arguments);
+        string[] command = s_inCell
+            ? ["chrt", "--fifo", "1", "setarch", "--addr-no-randomize", dotnet.FileName, .. dotnet.ArgumentList]
+            : [dotnet.FileName, .. dotnet.ArgumentList];
         return new ProcessStartInfo(command[0], command[1..])
         {
             Environment =

@@ -14,14 +14,19 @@ namespace KernelTls.Bench;
 /// </summary>
 internal sealed class Comparison
 {
-    private readonly string[] _scenarios;
-    private readonly string[] _modes;
+    private readonly (Row Row, string Mode)[] _cells;
     private readonly TextWriter _output;
 
+    /// <exception cref="BenchFailedException">A row has none of the modes.</exception>
     public Comparison(string[] scenarios, string[] modes, TextWriter output)
     {
-        _scenarios = [.. Row.All.Select(row => row.Name).Where(scenarios.Contains)];
-        _modes = [.. ModeTable.Names.Where(modes.Contains)];
+        _cells =
+        [
+            .. from row in Row.All
+               where scenarios.Contains(row.Name)
+               from mode in ModesOf(row, modes)
+               select (row, mode),
+        ];
         _output = output;
     }
 
@@ -29,23 +34,22 @@ internal sealed class Comparison
     {
         BenchProcess.PrepareMachine();
         double? crypto = null;
-        if (_modes.Length == 0 || _modes.Contains(ModeTable.Floor))
+        if (_cells.Any(cell => cell.Mode == ModeTable.Floor))
         {
             string answer = await BenchProcess.RunAsync([BenchCommand.Crypto], cancellationToken);
             crypto = Math.Round(double.Parse(answer, CultureInfo.InvariantCulture), 2);
         }
 
         List<Measurement> rows = [];
-        foreach (string scenario in _scenarios)
+        long begun = Stopwatch.GetTimestamp();
+        foreach ((Row row, string mode) in _cells)
         {
-            Row row = Row.Find(scenario);
-            foreach (string mode in _modes.Length > 0 ? _modes : row.Modes)
-            {
-                long started = Stopwatch.GetTimestamp();
-                Measurement measured = await MeasureAsync(row, mode, cancellationToken);
-                rows.Add(measured);
-                _output.WriteLine($"measured {scenario} {mode}: {ResultTable.Describe(measured)}, {Stopwatch.GetElapsedTime(started).TotalSeconds:F0} s");
-            }
+            long started = Stopwatch.GetTimestamp();
+            Measurement measured = await MeasureAsync(row, mode, cancellationToken);
+            rows.Add(measured);
+            _output.WriteLine(
+                $"{rows.Count} of {_cells.Length}: {row.Name} {mode}: {ResultTable.Describe(measured)}, "
+                + $"{Stopwatch.GetElapsedTime(started).TotalSeconds:F0} s{DescribeTimeLeft(rows.Count, Stopwatch.GetElapsedTime(begun))}");
         }
 
         return new BenchResults(
@@ -54,7 +58,7 @@ internal sealed class Comparison
             KtlsPlatform.OpenSslVersionText,
             RuntimeInformation.FrameworkDescription,
             crypto,
-            [.. rows.Select(row => row with { Ratio = RatioOf(row, rows) })]);
+            [.. rows.Select(row => WithRatio(row, rows))]);
     }
 
     private static async Task<Measurement> MeasureAsync(Row row, string mode, CancellationToken cancellationToken)
@@ -73,8 +77,27 @@ internal sealed class Comparison
             : middle with { Spread = Math.Round((processes[^1].PerOp - processes[0].PerOp) / middle.PerOp, 4) };
     }
 
-    private static double? RatioOf(Measurement row, List<Measurement> rows) =>
-        rows.Find(other => other.Scenario == row.Scenario && other.Mode == ModeTable.Stock) is { } stock
-            ? Math.Round(row.PerOp / stock.PerOp, 3)
-            : null;
+    private static Measurement WithRatio(Measurement measured, List<Measurement> all)
+    {
+        string mode = Row.Find(measured.Scenario).Reference;
+        return all.Find(other => other.Scenario == measured.Scenario && other.Mode == mode) is { } reference
+            ? measured with { Ratio = Math.Round(measured.PerOp / reference.PerOp, 3), RatioTo = mode }
+            : measured;
+    }
+
+    private static IEnumerable<string> ModesOf(Row row, string[] modes)
+    {
+        string[] possible = [.. row.PossibleModes.Where(modes.Contains)];
+        return modes.Length == 0 ? row.Modes
+            : possible.Length > 0 ? possible
+            : throw new BenchFailedException($"{row.Name} is not measured in these modes, but in {string.Join(", ", row.PossibleModes)}");
+    }
+
+    /// <summary>By what the processes so far have taken; how many a row has is known.</summary>
+    private string DescribeTimeLeft(int measured, TimeSpan taken)
+    {
+        int done = _cells.Take(measured).Sum(cell => cell.Row.Processes);
+        int left = _cells.Skip(measured).Sum(cell => cell.Row.Processes);
+        return left == 0 ? "" : $"; about {Math.Ceiling(taken.TotalMinutes * left / done)} min left";
+    }
 }

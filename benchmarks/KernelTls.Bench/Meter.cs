@@ -1,10 +1,11 @@
 using KernelTls.Bench.Report;
 using KernelTls.Bench.Scenarios;
+using KernelTls.Bench.Servers;
 
 namespace KernelTls.Bench;
 
 /// <summary>
-/// Runs a scenario in rounds and reads what the process used. Where a guest nanosecond is an instruction (eng/lab
+/// Runs a scenario in rounds and reads what the process that counts has used. Where a guest nanosecond is an instruction (eng/lab
 /// --instruction-count), processor time is an instruction count, user and kernel alike.
 /// </summary>
 internal static class Meter
@@ -22,20 +23,26 @@ internal static class Meter
     {
         await scenario.PrepareAsync().InTime("the first connection");
         await WarmUpAsync(scenario);
+        int operations = scenario.OperationsPerRound;
         double[] rounds = new double[MeasuredRounds];
+        long allocated = 0;
         for (int i = 0; i < rounds.Length; i++)
         {
-            rounds[i] = (await RunRoundAsync(scenario, scenario.OperationsPerRound)).Instructions / scenario.OperationsPerRound;
+            (double instructions, allocated) = await RunRoundAsync(scenario, operations);
+            rounds[i] = instructions / operations;
         }
 
-        return Measurement.Of(name, mode, Measurement.Instructions, await CountAllocatedAsync(scenario), rounds);
+        double? allocatedPerOp = scenario.MeasuredProcess == Environment.ProcessId
+            ? await CountAllocatedAsync(scenario, operations, allocated)
+            : null;
+        return Measurement.Of(name, mode, Measurement.Instructions, allocatedPerOp, rounds);
     }
 
     public static async Task ProfileAsync(Scenario scenario)
     {
         await scenario.PrepareAsync().InTime("the first connection");
         await WarmUpAsync(scenario);
-        await Profiler.ProfileAsync(() => RunRoundAsync(scenario, ProfiledRounds * scenario.OperationsPerRound));
+        await Profiler.ProfileAsync(scenario.MeasuredProcess, () => RunRoundAsync(scenario, ProfiledRounds * scenario.OperationsPerRound));
     }
 
     private static async Task WarmUpAsync(Scenario scenario)
@@ -58,11 +65,9 @@ internal static class Meter
     }
 
     /// <summary>Managed bytes per operation, without those of the round itself: by how much a longer round allocates more.</summary>
-    private static async Task<double> CountAllocatedAsync(Scenario scenario)
+    private static async Task<double> CountAllocatedAsync(Scenario scenario, int few, long byFew)
     {
-        int few = scenario.OperationsPerRound;
         int many = 2 * few;
-        long byFew = (await RunRoundAsync(scenario, few)).Allocated;
         long byMany = (await RunRoundAsync(scenario, many)).Allocated;
         return Math.Max(0, (double)(byMany - byFew) / (many - few));
     }
@@ -70,9 +75,9 @@ internal static class Meter
     private static async Task<(double Instructions, long Allocated)> RunRoundAsync(Scenario scenario, int operations)
     {
         long allocated = GC.GetTotalAllocatedBytes(precise: true);
-        TimeSpan before = Environment.CpuUsage.TotalTime;
+        TimeSpan before = ProcessClock.Read(scenario.MeasuredProcess);
         await scenario.RunAsync(operations).InTime($"a round of {operations} operations");
-        TimeSpan used = Environment.CpuUsage.TotalTime - before;
+        TimeSpan used = ProcessClock.Read(scenario.MeasuredProcess) - before;
         allocated = GC.GetTotalAllocatedBytes(precise: true) - allocated;
         scenario.Verify();
         return (used.TotalMilliseconds * InstructionsPerMillisecond, allocated);

@@ -8,13 +8,15 @@ internal sealed partial class Profiler : IDisposable
 {
     private const int OwnerOnly = 0x180;
 
+    private readonly int _processId;
     private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("kerneltls-bench-");
     private readonly string _data;
     private readonly string _control;
     private readonly string _answer;
 
-    private Profiler()
+    private Profiler(int processId)
     {
+        _processId = processId;
         _data = Path.Combine(_directory.FullName, "perf.data");
         _control = Path.Combine(_directory.FullName, "control");
         _answer = Path.Combine(_directory.FullName, "answer");
@@ -24,10 +26,10 @@ internal sealed partial class Profiler : IDisposable
         }
     }
 
-    /// <summary>Samples the whole machine while <paramref name="work"/> runs, and prints what this process's part of it was.</summary>
-    public static async Task ProfileAsync(Func<Task> work)
+    /// <summary>Samples the whole machine while <paramref name="work"/> runs, and prints what the process's part of it was.</summary>
+    public static async Task ProfileAsync(int processId, Func<Task> work)
     {
-        using Profiler profiler = new();
+        using Profiler profiler = new(processId);
 
         // Frequencies are prime, so that they do not fall into step with anything.
         await profiler.RecordAsync(work, "-F", "9973");
@@ -69,7 +71,7 @@ internal sealed partial class Profiler : IDisposable
         using Process perf = Start(
         [
             "report", "-i", _data, "--stdio", "-q", "--percentage", "relative", "--percent-limit", "0.4",
-            "--pid", $"{Environment.ProcessId}", "--no-inline", .. sort,
+            "--pid", $"{_processId}", "--no-inline", .. sort,
         ]);
         await perf.WaitForExitAsync().InTime("perf's report");
     }

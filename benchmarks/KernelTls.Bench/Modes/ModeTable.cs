@@ -1,11 +1,14 @@
 namespace KernelTls.Bench.Modes;
 
-/// <summary>All modes, in the order of the table.</summary>
+/// <summary>All modes, in the order of the table: of connections with both ends here, and of servers in a process of their own.</summary>
 internal static class ModeTable
 {
     public const string Floor = "plain";
     public const string Stock = "sslstream";
     public const string Opponent = "poc";
+    public const string Kernel = "ktls";
+    public const string Nginx = "nginx";
+    public const string NginxKernel = "nginx-ktls";
 
     private delegate Mode Factory(string name, BenchCertificates certificates, bool resume);
 
@@ -15,13 +18,17 @@ internal static class ModeTable
         (Stock, (_, certificates, resume) => new SslStreamMode(certificates, resume)),
         ("direct", KtlsStreamMode.Direct),
         (Opponent, (_, certificates, resume) => new PocMode(certificates, resume)),
-        ("ktls", KtlsStreamMode.Kernel),
+        (Kernel, KtlsStreamMode.Kernel),
         ("ktls-nopad", KtlsStreamMode.KernelWithoutPadding),
         ("ktls-client", KtlsStreamMode.KernelClient),
         ("ktls-server", KtlsStreamMode.KernelServer),
     ];
 
-    public static IReadOnlyList<string> Names { get; } = [.. s_modes.Select(mode => mode.Name)];
+    public static IReadOnlyList<string> Connections { get; } = [.. s_modes.Select(mode => mode.Name)];
+
+    public static IReadOnlyList<string> Servers { get; } = [NginxKernel, Nginx, Stock, Kernel];
+
+    public static IReadOnlyList<string> Names { get; } = [.. Connections.Union(Servers)];
 
     public static Mode Create(string name, BenchCertificates certificates, bool resume) =>
         s_modes.Single(mode => mode.Name == name).Create(name, certificates, resume);

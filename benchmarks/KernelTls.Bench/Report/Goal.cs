@@ -5,10 +5,11 @@ namespace KernelTls.Bench.Report;
 /// <summary>What a mode is to come to in a row (goals.json).</summary>
 /// <param name="Scenario">The row.</param>
 /// <param name="Mode">The mode.</param>
-/// <param name="Ratio">At most this, to the stock stream.</param>
+/// <param name="Ratio">At most this, to the row's mode of reference.</param>
 /// <param name="Below">And less than this mode.</param>
 /// <param name="AllocatedPerOp">And at most so many managed bytes.</param>
-internal sealed record Goal(string Scenario, string Mode, double? Ratio, string? Below, double? AllocatedPerOp)
+/// <param name="PerOp">And at most so much per operation, in the row's unit.</param>
+internal sealed record Goal(string Scenario, string Mode, double? Ratio, string? Below, double? AllocatedPerOp, double? PerOp)
 {
     public static IReadOnlyList<Goal> All { get; } = Load();
 
@@ -27,6 +28,11 @@ internal sealed record Goal(string Scenario, string Mode, double? Ratio, string?
             {
                 missed.Add("ratio");
             }
+        }
+
+        if (measured.PerOp > PerOp)
+        {
+            missed.Add("per operation");
         }
 
         if (rows.FirstOrDefault(row => row.Scenario == Scenario && row.Mode == Below) is { } other && measured.PerOp >= other.PerOp)

@@ -14,8 +14,11 @@ internal sealed record Measurement(
     public const string Instructions = "instructions";
     public const string Bytes = "bytes";
 
-    /// <summary>To the stock stream of the same boot; null where that was not measured.</summary>
+    /// <summary>To <see cref="RatioTo"/> of the same boot; null where that was not measured.</summary>
     public double? Ratio { get; init; }
+
+    /// <summary>A mode: the stock stream, or nginx on kernel TLS where a server alone is measured.</summary>
+    public string? RatioTo { get; init; }
 
     /// <summary>Of bytes: the process's part.</summary>
     public double? Resident { get; init; }

@@ -16,6 +16,7 @@ internal sealed class HttpExchange : Scenario
 {
     private const int BufferSize = 64 * 1024;
 
+    private readonly Mode _mode;
     private readonly HttpExchangeKind _kind;
     private readonly byte[] _body;
     private readonly byte[] _clientBuffer = new byte[BufferSize];
@@ -32,8 +33,8 @@ internal sealed class HttpExchange : Scenario
     private string? _wrongCipher;
 
     public HttpExchange(Mode mode, BenchCertificates certificates, HttpExchangeKind kind, int operationsPerRound)
-        : base(mode)
     {
+        _mode = mode;
         _kind = kind;
         OperationsPerRound = operationsPerRound;
         _certificateSize = certificates.Server.RawDataMemory.Length;
@@ -55,22 +56,22 @@ internal sealed class HttpExchange : Scenario
             options.Listen(IPAddress.Loopback, 0, endpoint =>
             {
                 endpoint.Protocols = _kind.Version == HttpVersion.Version20 ? HttpProtocols.Http2 : HttpProtocols.Http1;
-                Mode.ConfigureEndpoint(endpoint);
+                _mode.ConfigureEndpoint(endpoint);
                 endpoint.Use(next => connection =>
                 {
                     Look(connection);
                     return next(connection);
                 });
             }));
-        Mode.ConfigureServer(builder.WebHost);
+        _mode.ConfigureServer(builder.WebHost);
         _server = builder.Build();
         _server.Run(RespondAsync);
         await _server.StartAsync();
-        _uri = new UriBuilder(_server.Urls.Single()) { Scheme = Mode.Scheme }.Uri;
+        _uri = new UriBuilder(_server.Urls.Single()) { Scheme = _mode.Scheme }.Uri;
 
         KernelCounters before = KernelCounters.Read();
         await RequestAsync();
-        Mode.VerifyHttp(KernelCounters.Read().Since(before), connections: 1);
+        _mode.VerifyHttp(KernelCounters.Read().Since(before), connections: 1);
         _bytesOfFullHandshake = _bytesOfLastHandshake;
     }
 
@@ -86,17 +87,17 @@ internal sealed class HttpExchange : Scenario
 
     public override void Verify()
     {
-        Mode.VerifyHttp(KernelCounters.Read().Since(_before), _connections);
+        _mode.VerifyHttp(KernelCounters.Read().Since(_before), _connections);
         if (_wrongCipher is { } cipher)
         {
-            throw new BenchFailedException($"{Mode.Name} negotiated {cipher}");
+            throw new BenchFailedException($"{_mode.Name} negotiated {cipher}");
         }
 
         // A resumed handshake is one in which the server sent no certificate.
-        if (_kind.Closes && Mode.ResumesHttp && _bytesOfLastHandshake + _certificateSize > _bytesOfFullHandshake)
+        if (_kind.Closes && _mode.ResumesHttp && _bytesOfLastHandshake + _certificateSize > _bytesOfFullHandshake)
         {
             throw new BenchFailedException(
-                $"{Mode.Name} was to resume: the server's first handshake took {_bytesOfFullHandshake} bytes, this one {_bytesOfLastHandshake}");
+                $"{_mode.Name} was to resume: the server's first handshake took {_bytesOfFullHandshake} bytes, this one {_bytesOfLastHandshake}");
         }
     }
 

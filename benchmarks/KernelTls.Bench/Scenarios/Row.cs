@@ -5,17 +5,18 @@ namespace KernelTls.Bench.Scenarios;
 
 /// <summary>A row of the table: a scenario and what is known of it.</summary>
 /// <param name="Name">As on the command line and in results.</param>
-/// <param name="Payload">Bytes of one operation that are encrypted and decrypted: what bare crypto cannot do without.</param>
-/// <param name="Resumes">Sessions are resumed.</param>
 /// <param name="Create">Makes the scenario for a mode; null: not instructions are counted but memory.</param>
-internal sealed record Row(string Name, long Payload, bool Resumes, Func<Mode, BenchCertificates, Scenario>? Create)
+internal sealed record Row(string Name, Func<string, Scenario>? Create)
 {
     private const int Kilobyte = 1024;
-    private const int FileSize = 4 * Kilobyte * Kilobyte;
-    private const int StaticFileSize = Kilobyte * Kilobyte;
+    private const int Megabyte = Kilobyte * Kilobyte;
+    private const int FileSize = 4 * Megabyte;
 
     private static readonly string[] s_streamModes = ["plain", "sslstream", "direct", "poc", "ktls", "ktls-nopad"];
     private static readonly string[] s_httpModes = ["plain", "sslstream", "poc", "ktls", "ktls-client", "ktls-server"];
+
+    /// <summary>Bytes of one operation that are encrypted and decrypted: what bare crypto cannot do without.</summary>
+    public long Payload { get; private init; }
 
     /// <summary>In so many processes, of which the middle one counts: where a figure is mostly threads that hand over.</summary>
     public int Processes { get; private init; } = 1;
@@ -23,14 +24,20 @@ internal sealed record Row(string Name, long Payload, bool Resumes, Func<Mode, B
     /// <summary>The modes it is measured in where none are asked for.</summary>
     public IReadOnlyList<string> Modes { get; private init; } = s_streamModes;
 
+    /// <summary>The modes it can be measured in.</summary>
+    public IReadOnlyList<string> PossibleModes { get; private init; } = ModeTable.Connections;
+
+    /// <summary>The mode that ratios are to.</summary>
+    public string Reference { get; private init; } = ModeTable.Stock;
+
     public static IReadOnlyList<Row> All { get; } =
     [
-        new("stream-pingpong-64", 128, false, (mode, _) => new Exchange(mode, 64, operationsPerRound: 1000)) { Processes = 3 },
-        new("stream-get-64k", 64 + 64 * Kilobyte, false, (mode, _) => new Exchange(mode, 64 * Kilobyte, operationsPerRound: 150)),
-        new("stream-connclose", 128, false, (mode, certificates) => new ShortConnection(mode, resumes: false, certificates)),
-        new("stream-connclose-resumed", 128, true, (mode, certificates) => new ShortConnection(mode, resumes: true, certificates)),
-        new("stream-sendfile-4m", 64 + FileSize, false, (mode, _) => new FileExchange(mode, FileSize)),
-        new("idle-memory", 0, false, null),
+        Stream("stream-pingpong-64", 128, mode => new Exchange(mode, 64, operationsPerRound: 1000)) with { Processes = 3 },
+        Stream("stream-get-64k", 64 + 64 * Kilobyte, mode => new Exchange(mode, 64 * Kilobyte, operationsPerRound: 150)),
+        Connection("stream-connclose", resumes: false),
+        Connection("stream-connclose-resumed", resumes: true),
+        Stream("stream-sendfile-4m", 64 + FileSize, mode => new FileExchange(mode, FileSize)),
+        new("idle-memory", null),
         Http("h1-get-0", new(HttpVersion.Version11), operationsPerRound: 300),
         Http("h1-get-64k", new(HttpVersion.Version11) { ResponseSize = 64 * Kilobyte }, operationsPerRound: 80),
         Http("h1-post-64k", new(HttpVersion.Version11) { RequestSize = 64 * Kilobyte }, operationsPerRound: 80),
@@ -38,18 +45,44 @@ internal sealed record Row(string Name, long Payload, bool Resumes, Func<Mode, B
         Http("h2-get-0", new(HttpVersion.Version20), operationsPerRound: 300),
         Http("h2-get-64k", new(HttpVersion.Version20) { ResponseSize = 64 * Kilobyte }, operationsPerRound: 80),
         Http("h2-post-64k", new(HttpVersion.Version20) { RequestSize = 64 * Kilobyte }, operationsPerRound: 80),
-        Http("static-1m", new(HttpVersion.Version11) { ResponseSize = StaticFileSize, IsFile = true }, operationsPerRound: 8),
+        Http("static-1m", new(HttpVersion.Version11) { ResponseSize = Megabyte, IsFile = true }, operationsPerRound: 8),
+        Server("static-server-1k", Kilobyte, operationsPerRound: 400),
+        Server("static-server-64k", 64 * Kilobyte, operationsPerRound: 400),
+        Server("static-server-1m", Megabyte, operationsPerRound: 40),
+        Server("static-server-16m", 16 * Megabyte, operationsPerRound: 4),
     ];
 
-    private static Row Http(string name, HttpExchangeKind kind, int operationsPerRound) =>
-        new(
-            name,
-            kind.RequestSize + kind.ResponseSize,
-            kind.Closes,
-            (mode, certificates) => new HttpExchange(mode, certificates, kind, operationsPerRound))
+    public static Row Find(string name) => All.Single(row => row.Name == name);
+
+    private static Row Stream(string name, long payload, Func<Mode, Scenario> create) =>
+        new(name, mode => create(ModeTable.Create(mode, new BenchCertificates(), resume: false))) { Payload = payload };
+
+    private static Row Connection(string name, bool resumes) =>
+        new(name, mode =>
         {
+            BenchCertificates certificates = new();
+            return new ShortConnection(ModeTable.Create(mode, certificates, resumes), resumes, certificates);
+        })
+        {
+            Payload = 128,
+        };
+
+    private static Row Http(string name, HttpExchangeKind kind, int operationsPerRound) =>
+        new(name, mode =>
+        {
+            BenchCertificates certificates = new();
+            return new HttpExchange(ModeTable.Create(mode, certificates, kind.Closes), certificates, kind, operationsPerRound);
+        })
+        {
+            Payload = kind.RequestSize + kind.ResponseSize,
             Modes = s_httpModes,
         };
 
-    public static Row Find(string name) => All.Single(row => row.Name == name);
+    private static Row Server(string name, int size, int operationsPerRound) =>
+        new(name, mode => new StaticServer(mode, size, operationsPerRound))
+        {
+            Modes = ModeTable.Servers,
+            PossibleModes = ModeTable.Servers,
+            Reference = ModeTable.NginxKernel,
+        };
 }

@@ -1,9 +1,7 @@
-using KernelTls.Bench.Modes;
-
 namespace KernelTls.Bench.Scenarios;
 
-/// <summary>One operation, repeated: both its ends are in this process, over loopback.</summary>
-internal abstract class Scenario(Mode mode) : IDisposable
+/// <summary>One operation, repeated, over loopback.</summary>
+internal abstract class Scenario : IDisposable
 {
     /// <summary>Operations of one round: enough to level out what happens once in a while, few enough to stay short.</summary>
     public abstract int OperationsPerRound { get; }
@@ -11,7 +9,8 @@ internal abstract class Scenario(Mode mode) : IDisposable
     /// <summary>Rounds before the hot methods have been compiled for good; more are run until the figures settle.</summary>
     public virtual int WarmUpRounds => 3;
 
-    protected Mode Mode { get; } = mode;
+    /// <summary>Whose instructions count: this process's, in which both ends are, or a server's alone.</summary>
+    public virtual int MeasuredProcess => Environment.ProcessId;
 
     /// <summary>Brings about what is not measured.</summary>
     public abstract Task PrepareAsync();

@@ -8,12 +8,14 @@ namespace KernelTls.Bench.Scenarios;
 internal abstract class StreamScenario : Scenario
 {
     protected StreamScenario(Mode mode)
-        : base(mode)
     {
+        Mode = mode;
         Listener = new Socket(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
         Listener.Bind(new IPEndPoint(IPAddress.Loopback, 0));
         Listener.Listen();
     }
+
+    protected Mode Mode { get; }
 
     protected Socket Listener { get; }
 

@@ -1,0 +1,91 @@
+using System.Diagnostics;
+using System.Globalization;
+using KernelTls.Bench.Modes;
+using KernelTls.Bench.Servers;
+
+namespace KernelTls.Bench.Scenarios;
+
+/// <summary>
+/// curl asks a server for a file, again and again on one connection, full handshake included. The server's process alone is
+/// measured, and curl is nobody's own.
+/// </summary>
+internal sealed class StaticServer : Scenario
+{
+    // Takes the way of every larger file, so the server's code has settled before the first of 16 MiB.
+    private const int WarmUpSize = 64 * 1024;
+    private const int WarmUpRequests = 120;
+    private const string Cipher = "TLS_AES_256_GCM_SHA384";
+
+    private readonly string _mode;
+    private readonly int _size;
+    private readonly ServedFiles _files;
+    private ServerProcess? _server;
+
+    public StaticServer(string mode, int size, int operationsPerRound)
+    {
+        _mode = mode;
+        _size = size;
+        _files = new ServedFiles(WarmUpSize, size);
+        OperationsPerRound = operationsPerRound;
+    }
+
+    public override int OperationsPerRound { get; }
+
+    public override int MeasuredProcess => _server!.ProcessId;
+
+    public override async Task PrepareAsync()
+    {
+        _server = await ServerProcess.StartAsync(_mode, _files);
+        await DownloadAsync(WarmUpSize, WarmUpRequests);
+    }
+
+    public override Task RunAsync(int operations) => DownloadAsync(_size, operations);
+
+    public override void Dispose()
+    {
+        _server?.Dispose();
+        _files.Dispose();
+    }
+
+    /// <summary>Throws unless all files came whole, on one connection, and in this mode by the kernel's count.</summary>
+    private async Task DownloadAsync(int size, int times)
+    {
+        KernelCounters before = KernelCounters.Read();
+        string output = await RunCurlAsync($"https://{BenchCertificates.Host}:{_server!.Port}/{size}?[1-{times}]");
+        string[] answers = output.Split('\n', StringSplitOptions.RemoveEmptyEntries);
+        string whole = $"200 {size}";
+        if (answers.Length != times || !answers.All(answer => answer.StartsWith($"{whole} ", StringComparison.Ordinal)))
+        {
+            throw new BenchFailedException(
+                $"{_mode}: {answers.Length} answers to {times} requests, the first that is not '{whole}' is "
+                + $"'{answers.FirstOrDefault(answer => !answer.StartsWith($"{whole} ", StringComparison.Ordinal))}'");
+        }
+
+        int connections = answers.Sum(answer => int.Parse(answer.Split(' ')[2], CultureInfo.InvariantCulture));
+        KernelCounters counted = KernelCounters.Read().Since(before);
+        int kernelEnds = _mode is ModeTable.NginxKernel or ModeTable.Kernel ? 1 : 0;
+        if (connections != 1 || counted != new KernelCounters(kernelEnds, kernelEnds))
+        {
+            throw new BenchFailedException(
+                $"{_mode}: {connections} connections, and the kernel counts {counted} where one and {kernelEnds} of each were expected");
+        }
+    }
+
+    /// <summary>It offers one cipher suite, which is then the connection's.</summary>
+    private async Task<string> RunCurlAsync(string url)
+    {
+        using Process curl = Process.Start(new ProcessStartInfo(
+            "curl",
+            [
+                "--silent", "--show-error", "--ipv4", "--http1.1", "--tlsv1.3", "--tls13-ciphers", Cipher,
+                "--cacert", BenchCertificates.AuthorityPathIn(_files.FullName), "--output", "/dev/null",
+                "--write-out", "%{http_code} %{size_download} %{num_connects}\n", url,
+            ])
+        {
+            RedirectStandardOutput = true,
+        })!;
+        string output = await curl.StandardOutput.ReadToEndAsync();
+        await curl.WaitForExitAsync();
+        return curl.ExitCode == 0 ? output : throw new BenchFailedException($"curl ended with {curl.ExitCode}");
+    }
+}
