@@ -18,16 +18,14 @@ internal static class BenchCommand
     public const string Crypto = "crypto";
     public const string Serve = "serve";
 
-    private const int Ok = 0;
-    private const int Failed = 1;
+    public const int Ok = 0;
+    public const int Failed = 1;
 
     public static RootCommand Create()
     {
-        Option<string[]> scenarios = ListOption("--scenario", "A row of the table; default: all.", [.. Row.All.Select(row => row.Name)]);
-        scenarios.AcceptOnlyFromAmong([.. Row.All.Select(row => row.Name)]);
-        Option<string[]> modes = ListOption("--mode", "A mode; default: those of each row.", []);
-        modes.AcceptOnlyFromAmong([.. ModeTable.Names]);
-        Option<string?> json = new("--json") { Description = "Writes the results to this file.", HelpName = "PATH" };
+        Option<string[]> scenarios = ScenarioOption();
+        Option<string[]> modes = ModeOption();
+        Option<string?> json = JsonOption();
         Option<bool> goals = new("--goals") { Description = "A missed goal is a failure." };
         RootCommand command = new(
             "Measures what operations cost, by scenario and mode, each in a process of its own. Figures are instruction counts only "
@@ -41,6 +39,8 @@ internal static class BenchCommand
             CryptoCommand(),
             ServeCommand(),
             ProfileCommand(),
+            CompareCommand(),
+            ReportCommand(),
             ListCommand(),
         };
         command.SetAction((arguments, cancellationToken) => GuardAsync(async () =>
@@ -57,6 +57,23 @@ internal static class BenchCommand
         }));
         return command;
     }
+
+    public static Option<string[]> ScenarioOption()
+    {
+        Option<string[]> option = ListOption("--scenario", "A row of the table; default: all.", [.. Row.All.Select(row => row.Name)]);
+        option.AcceptOnlyFromAmong([.. Row.All.Select(row => row.Name)]);
+        return option;
+    }
+
+    public static Option<string[]> ModeOption()
+    {
+        Option<string[]> option = ListOption("--mode", "A mode; default: those of each row.", []);
+        option.AcceptOnlyFromAmong([.. ModeTable.Names]);
+        return option;
+    }
+
+    public static Option<string?> JsonOption() =>
+        new("--json") { Description = "Writes the results to this file.", HelpName = "PATH" };
 
     private static Option<string[]> ListOption(string name, string description, string[] defaults)
     {
@@ -101,7 +118,8 @@ internal static class BenchCommand
         command.Hidden = true;
         command.SetAction((arguments, _) => GuardAsync(async () =>
         {
-            await run(Row.Find(arguments.GetValue(scenario)!), arguments.GetValue(mode)!);
+            (Row row, string chosen) = Row.Select([arguments.GetValue(scenario)!], [arguments.GetValue(mode)!]).Single();
+            await run(row, chosen);
             return Ok;
         }));
         return command;
@@ -116,6 +134,33 @@ internal static class BenchCommand
             Console.Out.WriteLine($"scenario: {string.Join(' ', Row.All.Select(row => row.Name))}");
             Console.Out.WriteLine($"mode: {string.Join(' ', ModeTable.Names)}");
         });
+        return command;
+    }
+
+    private static Command CompareCommand()
+    {
+        Argument<string> old = new("old");
+        Argument<string> @new = new("new");
+        Option<bool> agree = new("--agree") { Description = "What has become better is a failure as well, and so is an amount." };
+        Command command = new("compare", "Two results beside each other; a failure: something has become worse.") { old, @new, agree };
+        command.SetAction((arguments, _) => GuardAsync(() =>
+        {
+            ResultComparison comparison = new(BenchResults.Read(arguments.GetValue(old)!), BenchResults.Read(arguments.GetValue(@new)!));
+            return Task.FromResult(comparison.Write(Console.Out, arguments.GetValue(agree)) ? Ok : Failed);
+        }));
+        return command;
+    }
+
+    private static Command ReportCommand()
+    {
+        Argument<string> results = new("results");
+        Argument<string> directory = new("directory");
+        Command command = new("report", "Pages and charts from results.") { results, directory };
+        command.SetAction((arguments, _) => GuardAsync(() =>
+        {
+            new ResultReport(BenchResults.Read(arguments.GetValue(results)!)).WriteTo(arguments.GetValue(directory)!);
+            return Task.FromResult(Ok);
+        }));
         return command;
     }
 
@@ -142,7 +187,8 @@ internal static class BenchCommand
         return command;
     }
 
-    private static async Task<int> GuardAsync(Func<Task<int>> run)
+    /// <summary>What failed becomes a line and an exit code.</summary>
+    public static async Task<int> GuardAsync(Func<Task<int>> run)
     {
         try
         {

@@ -2,7 +2,7 @@ using System.Diagnostics;
 
 namespace KernelTls.Bench;
 
-/// <summary>This program again, for one measurement, in surroundings that are the same each time.</summary>
+/// <summary>This program again, for one measurement.</summary>
 internal static class BenchProcess
 {
     private const string RealTimeLimit = "/proc/sys/kernel/sched_rt_runtime_us";
@@ -19,10 +19,15 @@ internal static class BenchProcess
     }
 
     /// <summary>What the process printed.</summary>
+    /// <param name="arguments">Of this program.</param>
+    /// <param name="isSteady">In surroundings that make figures repeat; else in those that applications have.</param>
+    /// <param name="cancellationToken">Ends the process, and what it has started.</param>
     /// <exception cref="BenchFailedException">It failed, and has said why.</exception>
-    public static async Task<string> RunAsync(string[] arguments, CancellationToken cancellationToken)
+    public static async Task<string> RunAsync(string[] arguments, bool isSteady, CancellationToken cancellationToken)
     {
-        using Process process = Process.Start(Describe(arguments))!;
+        ProcessStartInfo start = isSteady ? DescribeSteady(arguments) : DescribeChild(arguments);
+        start.RedirectStandardOutput = true;
+        using Process process = Process.Start(start)!;
         try
         {
             string output = await process.StandardOutput.ReadToEndAsync(cancellationToken);
@@ -47,7 +52,7 @@ internal static class BenchProcess
     /// come, first served without time slices, addresses that are not random, a thread pool that does not experiment with its
     /// size and code that does not depend on which calls came first make it repeat.
     /// </summary>
-    private static ProcessStartInfo Describe(string[] arguments)
+    private static ProcessStartInfo DescribeSteady(string[] arguments)
     {
         ProcessStartInfo dotnet = DescribeChild(arguments);
         string[] command = s_inCell
@@ -60,7 +65,6 @@ internal static class BenchProcess
                 ["DOTNET_HillClimbing_Disable"] = "1",
                 ["DOTNET_TieredPGO"] = "0",
             },
-            RedirectStandardOutput = true,
         };
     }
 }

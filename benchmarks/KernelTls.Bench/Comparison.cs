@@ -5,6 +5,7 @@ using System.Text.Json;
 using KernelTls.Bench.Modes;
 using KernelTls.Bench.Report;
 using KernelTls.Bench.Scenarios;
+using KernelTls.Bench.Servers;
 
 namespace KernelTls.Bench;
 
@@ -20,13 +21,7 @@ internal sealed class Comparison
     /// <exception cref="BenchFailedException">A row has none of the modes.</exception>
     public Comparison(string[] scenarios, string[] modes, TextWriter output)
     {
-        _cells =
-        [
-            .. from row in Row.All
-               where scenarios.Contains(row.Name)
-               from mode in ModesOf(row, modes)
-               select (row, mode),
-        ];
+        _cells = Row.Select(scenarios, modes);
         _output = output;
     }
 
@@ -36,7 +31,7 @@ internal sealed class Comparison
         double? crypto = null;
         if (_cells.Any(cell => cell.Mode == ModeTable.Floor))
         {
-            string answer = await BenchProcess.RunAsync([BenchCommand.Crypto], cancellationToken);
+            string answer = await BenchProcess.RunAsync([BenchCommand.Crypto], isSteady: true, cancellationToken);
             crypto = Math.Round(double.Parse(answer, CultureInfo.InvariantCulture), 2);
         }
 
@@ -58,7 +53,10 @@ internal sealed class Comparison
             KtlsPlatform.OpenSslVersionText,
             RuntimeInformation.FrameworkDescription,
             crypto,
-            [.. rows.Select(row => WithRatio(row, rows))]);
+            [.. rows.Select(row => WithRatio(row, rows))])
+        {
+            Nginx = _cells.Any(cell => ServerProcess.IsNginx(cell.Mode)) ? await ServerProcess.ReadNginxVersionAsync() : null,
+        };
     }
 
     private static async Task<Measurement> MeasureAsync(Row row, string mode, CancellationToken cancellationToken)
@@ -66,7 +64,7 @@ internal sealed class Comparison
         List<Measurement> processes = [];
         for (int i = 0; i < row.Processes; i++)
         {
-            string answer = await BenchProcess.RunAsync([BenchCommand.Measure, row.Name, mode], cancellationToken);
+            string answer = await BenchProcess.RunAsync([BenchCommand.Measure, row.Name, mode], isSteady: true, cancellationToken);
             processes.Add(JsonSerializer.Deserialize(answer, BenchJson.Default.Measurement)!);
         }
 
@@ -83,14 +81,6 @@ internal sealed class Comparison
         return all.Find(other => other.Scenario == measured.Scenario && other.Mode == mode) is { } reference
             ? measured with { Ratio = Math.Round(measured.PerOp / reference.PerOp, 3), RatioTo = mode }
             : measured;
-    }
-
-    private static IEnumerable<string> ModesOf(Row row, string[] modes)
-    {
-        string[] possible = [.. row.PossibleModes.Where(modes.Contains)];
-        return modes.Length == 0 ? row.Modes
-            : possible.Length > 0 ? possible
-            : throw new BenchFailedException($"{row.Name} is not measured in these modes, but in {string.Join(", ", row.PossibleModes)}");
     }
 
     /// <summary>By what the processes so far have taken; how many a row has is known.</summary>

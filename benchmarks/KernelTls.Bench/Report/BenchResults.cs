@@ -1,13 +1,55 @@
+using System.Text.Json;
 using System.Text.Json.Serialization;
+using KernelTls.Bench.Modes;
+using KernelTls.Bench.Scenarios;
 
 namespace KernelTls.Bench.Report;
 
 /// <summary>What --json writes.</summary>
 internal sealed record BenchResults(
-    string Cell, string Kernel, string OpenSsl, string Runtime, double? CryptoPerByte, IReadOnlyList<Measurement> Rows);
+    string Cell, string Kernel, string OpenSsl, string Runtime, double? CryptoPerByte, IReadOnlyList<Measurement> Rows)
+{
+    /// <summary>The version, where it was measured.</summary>
+    public string? Nginx { get; init; }
+
+    [JsonIgnore]
+    public string Surroundings => $"{Cell}: Linux {Kernel}, {OpenSsl}, {Runtime}{(Nginx is null ? "" : $", {Nginx}")}";
+
+    /// <summary>What --json wrote.</summary>
+    /// <exception cref="BenchFailedException">It is something else.</exception>
+    public static BenchResults Read(string path)
+    {
+        try
+        {
+            return JsonSerializer.Deserialize(File.ReadAllText(path), BenchJson.Default.BenchResults) is { Rows: not null } results
+                ? results
+                : throw new BenchFailedException($"'{path}' has no results");
+        }
+        catch (JsonException e)
+        {
+            throw new BenchFailedException($"'{path}' is not what --json writes: {e.Message}");
+        }
+    }
+
+    public Measurement? Find(string scenario, string mode) =>
+        Rows.FirstOrDefault(row => row.Scenario == scenario && row.Mode == mode);
+
+    /// <summary>What nobody can do without: the row without TLS and, for each byte of payload, bare crypto; null where unknown.</summary>
+    public double? FloorOf(Measurement row)
+    {
+        if (row.Mode == ModeTable.Floor || Find(row.Scenario, ModeTable.Floor) is not { } plain)
+        {
+            return null;
+        }
+
+        double payload = row.Unit == Measurement.Instructions ? Row.All.FirstOrDefault(one => one.Name == row.Scenario)?.Payload ?? 0 : 0;
+        return plain.PerOp + payload * (CryptoPerByte ?? 0);
+    }
+}
 
 [JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]
 [JsonSerializable(typeof(BenchResults))]
 [JsonSerializable(typeof(Measurement))]
+[JsonSerializable(typeof(PublishedReport))]
 [JsonSerializable(typeof(IReadOnlyList<Goal>))]
 internal sealed partial class BenchJson : JsonSerializerContext;

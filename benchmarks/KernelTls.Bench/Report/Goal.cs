@@ -13,6 +13,21 @@ internal sealed record Goal(string Scenario, string Mode, double? Ratio, string?
 {
     public static IReadOnlyList<Goal> All { get; } = Load();
 
+    public static Goal? Find(Measurement measured) =>
+        All.FirstOrDefault(goal => goal.Scenario == measured.Scenario && goal.Mode == measured.Mode);
+
+    public static string DescribeOutcome(string? missed) => missed is null ? "-" : missed.Length == 0 ? "yes" : $"NO: {missed}";
+
+    public string Describe(string unit) => string.Join(
+        ", ",
+        new[]
+        {
+            Ratio is { } ratio ? TextTable.Text($"<= {ratio:F2}") : null,
+            PerOp is { } perOp ? $"<= {TextTable.Amount(perOp, unit)}" : null,
+            Below is { } mode ? $"< {mode}" : null,
+            AllocatedPerOp is { } bytes ? TextTable.Text($"{bytes:N0} B") : null,
+        }.OfType<string>());
+
     /// <summary>What is missed, in words; empty: the goal holds. Null: what it compares with was not measured.</summary>
     public string? Judge(Measurement measured, IReadOnlyList<Measurement> rows)
     {

@@ -54,6 +54,24 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
 
     public static Row Find(string name) => All.Single(row => row.Name == name);
 
+    /// <summary>Rows × modes in the order of the table; no modes: each row's own.</summary>
+    /// <exception cref="BenchFailedException">A row has none of the modes.</exception>
+    public static (Row Row, string Mode)[] Select(string[] scenarios, string[] modes) =>
+    [
+        .. from row in All
+           where scenarios.Contains(row.Name)
+           from mode in row.ModesAmong(modes)
+           select (row, mode),
+    ];
+
+    private IReadOnlyList<string> ModesAmong(string[] modes)
+    {
+        string[] possible = [.. PossibleModes.Where(modes.Contains)];
+        return modes.Length == 0 ? Modes
+            : possible.Length > 0 ? possible
+            : throw new BenchFailedException($"{Name} is not measured in these modes, but in {string.Join(", ", PossibleModes)}");
+    }
+
     private static Row Stream(string name, long payload, Func<Mode, Scenario> create) =>
         new(name, mode => create(ModeTable.Create(mode, new BenchCertificates(), resume: false))) { Payload = payload };
 

@@ -33,13 +33,12 @@ internal sealed class ServerProcess : IDisposable
     public static async Task<ServerProcess> StartAsync(string mode, ServedFiles files)
     {
         int port = FindPort();
-        bool isNginx = mode is ModeTable.Nginx or ModeTable.NginxKernel;
         ServerProcess server = new(
             port,
-            isNginx ? DescribeNginx(mode, files, port) : BenchProcess.DescribeChild(BenchCommand.Serve, mode, files.FullName, $"{port}"));
+            IsNginx(mode) ? DescribeNginx(mode, files, port) : BenchProcess.DescribeChild(BenchCommand.Serve, mode, files.FullName, $"{port}"));
         try
         {
-            await server.SaysAsync(isNginx ? NginxListening : Listening).InTime($"{mode} to listen");
+            await server.SaysAsync(IsNginx(mode) ? NginxListening : Listening).InTime($"{mode} to listen");
         }
         catch
         {
@@ -48,6 +47,16 @@ internal sealed class ServerProcess : IDisposable
         }
 
         return server;
+    }
+
+    public static bool IsNginx(string mode) => mode is ModeTable.Nginx or ModeTable.NginxKernel;
+
+    /// <summary>As it says it: nginx/1.2.3.</summary>
+    public static async Task<string> ReadNginxVersionAsync()
+    {
+        using Process nginx = Process.Start(new ProcessStartInfo("nginx", "-v") { RedirectStandardError = true })!;
+        string said = await nginx.StandardError.ReadToEndAsync().InTime("nginx's version");
+        return said.Split(':')[^1].Trim();
     }
 
     public int Port { get; }

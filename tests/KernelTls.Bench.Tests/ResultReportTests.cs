@@ -1,0 +1,148 @@
+using System.Globalization;
+using System.Xml.Linq;
+using KernelTls.Bench.Report;
+using KernelTls.Tests;
+
+namespace KernelTls.Bench.Tests;
+
+public sealed class ResultReportTests : IDisposable
+{
+    private readonly TemporaryDirectory _directory = new();
+
+    public void Dispose() => _directory.Dispose();
+
+    private string Page => Read(ResultReport.Page);
+
+    private static BenchResults Everything { get; } = Results.Of(
+        cryptoPerByte: 5,
+        ("h1-get-64k", "plain", 200_000),
+        ("h1-get-64k", "sslstream", 1_000_000),
+        ("h1-get-64k", "poc", 1_250_000),
+        ("h1-get-64k", "ktls", 700_000),
+        ("h1-get-64k", "ktls-client", 900_000),
+        ("idle-memory", "sslstream", 100_000),
+        ("idle-memory", "ktls", 40_000),
+        ("static-server-64k", "nginx-ktls", 400_000),
+        ("static-server-64k", "nginx", 440_000),
+        ("static-server-64k", "sslstream", 800_000),
+        ("static-server-64k", "ktls", 480_000));
+
+    [Fact]
+    public void The_page_says_where_it_was_measured_and_how_it_is_made_again()
+    {
+        Write(Everything);
+        Assert.Contains("cell: Linux 9.9.9-kernel, OpenSSL 9.8.7, .NET 99, nginx/9.6", Page, StringComparison.Ordinal);
+        Assert.Contains("eng/bench --report results.json", Page, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Rows_have_ratio_floor_and_goal()
+    {
+        Write(Everything);
+        double floor = (200_000 + (5 * 65_536)) / 1_000_000.0;
+        Assert.Contains(
+            TextTable.Text($"| h1-get-64k | 1,000.0 k | {floor:F3} | 1.250 | - | 0.700 | - | 0.900 | - | <= 0.68, < poc | NO: ratio |"),
+            Page,
+            StringComparison.Ordinal);
+        Assert.Contains("| idle-memory | 100,000 B | - | - | - | 0.400 |", Page, StringComparison.Ordinal);
+        Assert.Contains(
+            "| static-server-64k | 400.0 k | 440.0 k | 800.0 k | 480.0 k | 1.100 | 2.000 | 1.200 | <= 1.25 | yes |", Page, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_missed_goal_comes_with_its_profile_or_the_command_that_makes_one()
+    {
+        Write(Everything);
+        Assert.Contains("| h1-get-64k, ktls | <= 0.68, < poc | 700.0 k, ratio 0.700 | ratio | `eng/bench --profile h1-get-64k/ktls` |", Page, StringComparison.Ordinal);
+
+        // Held: idle-memory, static-server-64k, and h1-get-64k with the client's end only.
+        Assert.Contains($"3 of 4 goals that were measured hold; {Goal.All.Count} there are.", Page, StringComparison.Ordinal);
+
+        const string Profile = "profile-h1-get-64k-ktls.txt";
+        File.WriteAllText(_directory[Profile], "");
+        Write(Everything);
+        Assert.Contains($"[{Profile}]({Profile})", Page, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void What_others_have_published_stands_beside_ours_as_another_metric()
+    {
+        Write(Everything);
+        Assert.Contains("**Another metric, on other machines.**", Page, StringComparison.Ordinal);
+        PublishedReport.Figure figure = PublishedReport.ProofOfConcept.Figures.Single(figure => figure.Row == "h1-get-64k");
+        string line = Page.Split('\n').Single(line => line.StartsWith($"| {figure.Name} |", StringComparison.Ordinal));
+        Assert.EndsWith("| 0.900 | 0.700 |", line, StringComparison.Ordinal);
+        Assert.All(figure.ByMachine, one =>
+            Assert.Contains(TextTable.Text($"{one.Standard:N0} -> {one.Kernel:N0} ({TextTable.Change((one.Kernel / one.Standard) - 1)})"), line, StringComparison.Ordinal));
+    }
+
+    [Fact]
+    public void Published_figures_are_of_rows_that_there_are_and_of_every_machine() =>
+        Assert.All(PublishedReport.ProofOfConcept.Figures, figure =>
+        {
+            Assert.Contains(Scenarios.Row.All, row => row.Name == figure.Row);
+            Assert.Equal(PublishedReport.ProofOfConcept.Machines.Select(machine => machine.Name), figure.ByMachine.Select(one => one.Machine));
+        });
+
+    [Fact]
+    public void Charts_draw_the_ratios_to_scale()
+    {
+        Write(Everything);
+        XElement ratios = Chart(ResultReport.RatioChart);
+        double[] bars = [.. Widths(ratios, "bar")];
+        Assert.Equal(2, bars.Length);
+        Assert.Equal(0.4 / 0.7, bars[0] / bars[1], 0.01);
+
+        // Floor and proof of concept of the one row that has them.
+        double[] marks = [.. Elements(ratios, "mark").Select(mark => Number(mark, "x"))];
+        Assert.Equal(2, marks.Length);
+        double start = Number(Elements(ratios, "bar").First(), "x");
+        Assert.Equal(1.25 / 0.7, (marks[1] + 2 - start) / bars[1], 0.01);
+
+        double[] servers = [.. Widths(Chart(ResultReport.ServerChart), "bar")];
+        Assert.Equal([1, 1.1, 2, 1.2], servers.Select(width => Math.Round(width / servers[0], 2)));
+    }
+
+    [Fact]
+    public void The_same_results_make_the_same_pages_and_are_kept_beside_them()
+    {
+        Write(Everything);
+        string[] names = [ResultReport.Page, ResultReport.RatioChart, ResultReport.ServerChart, ResultReport.Data];
+        string[] first = [.. names.Select(Read)];
+        Write(BenchResults.Read(_directory[ResultReport.Data]));
+        Assert.Equal(first, names.Select(Read));
+    }
+
+    [Fact]
+    public void Where_no_server_was_measured_nothing_is_said_of_servers()
+    {
+        Write(Everything);
+        Write(Everything with { Rows = [.. Everything.Rows.Where(row => row.Scenario == "idle-memory")] });
+        Assert.False(File.Exists(_directory[ResultReport.ServerChart]));
+        Assert.DoesNotContain(ResultReport.ServerChart, Page, StringComparison.Ordinal);
+        Assert.Single(Widths(Chart(ResultReport.RatioChart), "bar"));
+    }
+
+    [Theory]
+    [InlineData("")]
+    [InlineData("{}")]
+    [InlineData("not json")]
+    public void What_is_no_result_is_refused(string text)
+    {
+        File.WriteAllText(_directory["file"], text);
+        Assert.Contains(_directory["file"], Assert.Throws<BenchFailedException>(() => BenchResults.Read(_directory["file"])).Message, StringComparison.Ordinal);
+    }
+
+    private void Write(BenchResults results) => new ResultReport(results).WriteTo(_directory.FullName);
+
+    private string Read(string name) => File.ReadAllText(_directory[name]);
+
+    private XElement Chart(string name) => XDocument.Parse(Read(name)).Root!;
+
+    private static IEnumerable<XElement> Elements(XElement chart, string kind) =>
+        chart.Descendants().Where(element => element.Attribute("class")?.Value == kind);
+
+    private static IEnumerable<double> Widths(XElement chart, string kind) => Elements(chart, kind).Select(element => Number(element, "width"));
+
+    private static double Number(XElement element, string name) => double.Parse(element.Attribute(name)!.Value, CultureInfo.InvariantCulture);
+}
