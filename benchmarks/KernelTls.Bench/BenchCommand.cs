@@ -8,6 +8,7 @@ using KernelTls.Bench.Modes;
 using KernelTls.Bench.Report;
 using KernelTls.Bench.Scenarios;
 using KernelTls.Bench.Servers;
+using KernelTls.Bench.Wall;
 
 namespace KernelTls.Bench;
 
@@ -41,6 +42,8 @@ internal static class BenchCommand
             ProfileCommand(),
             CompareCommand(),
             ReportCommand(),
+            WallCommands.Create(),
+            WallCommands.CreateMeasure(),
             ListCommand(),
         };
         command.SetAction((arguments, cancellationToken) => GuardAsync(async () =>

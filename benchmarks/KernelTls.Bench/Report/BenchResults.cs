@@ -2,6 +2,7 @@ using System.Text.Json;
 using System.Text.Json.Serialization;
 using KernelTls.Bench.Modes;
 using KernelTls.Bench.Scenarios;
+using KernelTls.Bench.Wall;
 
 namespace KernelTls.Bench.Report;
 
@@ -51,5 +52,7 @@ internal sealed record BenchResults(
 [JsonSerializable(typeof(BenchResults))]
 [JsonSerializable(typeof(Measurement))]
 [JsonSerializable(typeof(PublishedReport))]
+[JsonSerializable(typeof(WallResults))]
+[JsonSerializable(typeof(WallMeasurement))]
 [JsonSerializable(typeof(IReadOnlyList<Goal>))]
 internal sealed partial class BenchJson : JsonSerializerContext;

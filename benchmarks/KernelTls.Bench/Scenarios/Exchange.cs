@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using KernelTls.Bench.Modes;
 
 namespace KernelTls.Bench.Scenarios;
@@ -54,6 +55,7 @@ internal class Exchange : StreamScenario
 
     private async Task RequestAsync(Stream client, int operations)
     {
+        long begun = Stopwatch.GetTimestamp();
         for (int i = 0; i < operations; i++)
         {
             await client.WriteAsync(_request);
@@ -62,6 +64,8 @@ internal class Exchange : StreamScenario
                 int count = await client.ReadAsync(_responseRead.AsMemory(0, Math.Min(_responseRead.Length, _responseSize - received)));
                 received += count > 0 ? count : throw new BenchFailedException("the server's stream ended");
             }
+
+            KeepTime(ref begun);
         }
     }
 

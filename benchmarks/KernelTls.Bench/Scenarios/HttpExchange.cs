@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using System.Net;
 using System.Net.Security;
 using System.Net.Sockets;
@@ -79,9 +80,11 @@ internal sealed class HttpExchange : Scenario
     {
         _before = KernelCounters.Read();
         _connections = _kind.Closes ? operations : 0;
+        long begun = Stopwatch.GetTimestamp();
         for (int i = 0; i < operations; i++)
         {
             await RequestAsync();
+            KeepTime(ref begun);
         }
     }
 

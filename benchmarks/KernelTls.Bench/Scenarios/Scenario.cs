@@ -1,3 +1,5 @@
+using System.Diagnostics;
+
 namespace KernelTls.Bench.Scenarios;
 
 /// <summary>One operation, repeated, over loopback.</summary>
@@ -12,6 +14,9 @@ internal abstract class Scenario : IDisposable
     /// <summary>Whose instructions count: this process's, in which both ends are, or a server's alone.</summary>
     public virtual int MeasuredProcess => Environment.ProcessId;
 
+    /// <summary>What each operation took, where somebody keeps it; null while instructions are counted.</summary>
+    public List<TimeSpan>? Times { get; set; }
+
     /// <summary>Brings about what is not measured.</summary>
     public abstract Task PrepareAsync();
 
@@ -23,4 +28,15 @@ internal abstract class Scenario : IDisposable
     }
 
     public abstract void Dispose();
+
+    /// <summary>An operation ends, and the next one begins.</summary>
+    protected void KeepTime(ref long begun)
+    {
+        if (Times is { } times)
+        {
+            long now = Stopwatch.GetTimestamp();
+            times.Add(Stopwatch.GetElapsedTime(begun, now));
+            begun = now;
+        }
+    }
 }

@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using KernelTls.Bench.Modes;
 
 namespace KernelTls.Bench.Scenarios;
@@ -40,12 +41,14 @@ internal sealed class ShortConnection : StreamScenario
     {
         _before = KernelCounters.Read();
         _connections = operations;
+        long begun = Stopwatch.GetTimestamp();
         for (int i = 0; i < operations; i++)
         {
             ConnectionPair pair = await ConnectionPair.OpenAsync(Listener, Mode);
             await TalkAsync(pair);
             _bytesOfLast = pair.BytesOnTheWire();
             await pair.CloseAsync(Mode, _clientBuffer);
+            KeepTime(ref begun);
         }
     }
 

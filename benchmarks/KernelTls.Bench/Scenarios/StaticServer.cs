@@ -61,6 +61,8 @@ internal sealed class StaticServer : Scenario
                 + $"'{answers.FirstOrDefault(answer => !answer.StartsWith($"{whole} ", StringComparison.Ordinal))}'");
         }
 
+        // From curl's request to the last byte; the first one's connection and handshake are in it.
+        Times?.AddRange(answers.Select(answer => TimeSpan.FromSeconds(double.Parse(answer.Split(' ')[3], CultureInfo.InvariantCulture))));
         int connections = answers.Sum(answer => int.Parse(answer.Split(' ')[2], CultureInfo.InvariantCulture));
         KernelCounters counted = KernelCounters.Read().Since(before);
         int kernelEnds = _mode is ModeTable.NginxKernel or ModeTable.Kernel ? 1 : 0;
@@ -79,7 +81,7 @@ internal sealed class StaticServer : Scenario
             [
                 "--silent", "--show-error", "--ipv4", "--http1.1", "--tlsv1.3", "--tls13-ciphers", Cipher,
                 "--cacert", BenchCertificates.AuthorityPathIn(_files.FullName), "--output", "/dev/null",
-                "--write-out", "%{http_code} %{size_download} %{num_connects}\n", url,
+                "--write-out", "%{http_code} %{size_download} %{num_connects} %{time_total}\n", url,
             ])
         {
             RedirectStandardOutput = true,

@@ -1,0 +1,57 @@
+using KernelTls.Bench.Scenarios;
+using KernelTls.Bench.Wall;
+
+namespace KernelTls.Bench.Tests;
+
+public class WallTests
+{
+    private const string Processor = "model name\t: Some Processor 3000\n";
+
+    [Theory]
+    [InlineData("trixie-7.2", Processor, null, "the lab's cell trixie-7.2, an emulated machine")]
+    [InlineData(null, "model name\t: QEMU TCG CPU version 2.5+\n", null, "processor is emulated")]
+    [InlineData(null, Processor, "ModuleMissing", "has no kernel TLS (ModuleMissing)")]
+    public void A_clock_that_means_nothing_is_refused(string? cell, string processor, string? notSupported, string reason) =>
+        Assert.Contains(reason, NativeMachine.ReasonToRefuse(cell, processor, notSupported), StringComparison.Ordinal);
+
+    [Fact]
+    public void A_machine_of_its_own_with_kernel_TLS_is_not_refused() =>
+        Assert.Null(NativeMachine.ReasonToRefuse(cell: null, Processor, notSupported: null));
+
+    [Fact]
+    public void Percentiles_rate_and_processor_time_are_those_of_the_operations()
+    {
+        // 1 to 100 microseconds, in no order: 5,050 together.
+        TimeSpan[] times = [.. Enumerable.Range(1, 100).Select(i => TimeSpan.FromMicroseconds(i * 37 % 101))];
+        WallMeasurement measured = WallMeasurement.Of("row", "mode", times, TimeSpan.FromSeconds(1.5), systemCallsPerOp: 4, notCounted: null);
+        Assert.Equal(
+            new WallMeasurement("row", "mode", 100, Math.Round(100 / 0.00505, 1), 50, 99, 1.5, 4, null),
+            measured);
+    }
+
+    [Theory]
+    [InlineData("1234,,raw_syscalls:sys_enter,5678,100.00,,\n", 1234L, null)]
+    [InlineData("<not counted>,,raw_syscalls:sys_enter,0,100.00,,\n", null, "perf: <not counted>,,raw_syscalls:sys_enter,0,100.00,,")]
+    [InlineData("event syntax error\n and more\n", null, "perf: event syntax error")]
+    [InlineData("", null, "perf: perf said nothing")]
+    public void What_perf_says_is_a_count_or_a_reason(string said, long? count, string? reason) =>
+        Assert.Equal((count, reason), SystemCalls.Parse(said));
+
+    [Theory]
+    [InlineData("stream-pingpong-64", "plain")]
+    [InlineData("stream-connclose", "sslstream")]
+    [InlineData("h1-get-0", "sslstream")]
+    public async Task A_row_runs_by_the_clock(string name, string mode)
+    {
+        using Scenario scenario = Row.Find(name).Create!(mode);
+        WallMeasurement measured = await WallClock.MeasureAsync(name, mode, scenario, TimeSpan.FromMilliseconds(1));
+
+        // A round, and each of its operations took its time.
+        Assert.Equal(scenario.OperationsPerRound, measured.Operations);
+        Assert.InRange(measured.Median, 0.1, measured.Percentile99);
+        Assert.True(measured.CpuSeconds > 0);
+
+        // A round trip of one operation is four calls at the least; where perf may not count them, it says so.
+        Assert.True(measured.SystemCallsPerOp >= 4 || measured.NotCounted is not null, measured.ToString());
+    }
+}
