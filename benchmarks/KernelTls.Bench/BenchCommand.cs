@@ -179,12 +179,17 @@ internal static class BenchCommand
         Argument<string> mode = new("mode");
         Argument<string> directory = new("directory");
         Argument<int> port = new("port");
-        Command command = new(Serve, "Kestrel, for rows that measure a server alone.") { mode, directory, port };
+        Argument<string?> upstream = new("upstream") { Arity = ArgumentArity.ZeroOrOne };
+        Command command = new(Serve, "Kestrel, for rows that measure a server alone.") { mode, directory, port, upstream };
         command.Hidden = true;
         command.SetAction((arguments, cancellationToken) => GuardAsync(async () =>
         {
-            await KestrelFileServer.RunAsync(
-                arguments.GetValue(mode)!, arguments.GetValue(directory)!, arguments.GetValue(port), cancellationToken);
+            await KestrelServer.RunAsync(
+                arguments.GetValue(mode)!,
+                arguments.GetValue(directory)!,
+                arguments.GetValue(port),
+                arguments.GetValue(upstream) is { } address ? new Uri(address) : null,
+                cancellationToken);
             return Ok;
         }));
         return command;

@@ -55,7 +55,7 @@ internal sealed class Comparison
             crypto,
             [.. rows.Select(row => WithRatio(row, rows))])
         {
-            Nginx = _cells.Any(cell => ServerProcess.IsNginx(cell.Mode)) ? await ServerProcess.ReadNginxVersionAsync() : null,
+            Nginx = _cells.Any(cell => NginxServer.IsMode(cell.Mode)) ? await NginxServer.ReadVersionAsync() : null,
         };
     }
 

@@ -22,7 +22,7 @@ internal static class Meter
     public static async Task<Measurement> MeasureAsync(string name, string mode, Scenario scenario)
     {
         await scenario.PrepareAsync().InTime("the first connection");
-        await WarmUpAsync(scenario);
+        int warmUpRounds = await WarmUpAsync(scenario);
         int operations = scenario.OperationsPerRound;
         double[] rounds = new double[MeasuredRounds];
         long allocated = 0;
@@ -35,24 +35,27 @@ internal static class Meter
         double? allocatedPerOp = scenario.MeasuredProcess == Environment.ProcessId
             ? await CountAllocatedAsync(scenario, operations, allocated)
             : null;
-        return Measurement.Of(name, mode, Measurement.Instructions, allocatedPerOp, rounds);
+        return Measurement.Of(name, mode, Measurement.Instructions, allocatedPerOp, rounds) with { WarmUpRounds = warmUpRounds };
     }
 
     public static async Task ProfileAsync(Scenario scenario)
     {
         await scenario.PrepareAsync().InTime("the first connection");
-        await WarmUpAsync(scenario);
+        _ = await WarmUpAsync(scenario);
         await Profiler.ProfileAsync(scenario.MeasuredProcess, () => RunRoundAsync(scenario, ProfiledRounds * scenario.OperationsPerRound));
     }
 
-    private static async Task WarmUpAsync(Scenario scenario)
+    /// <summary>How many rounds it took.</summary>
+    private static async Task<int> WarmUpAsync(Scenario scenario)
     {
         double last = double.MaxValue;
-        for (int i = 1; i <= MostWarmUpRounds; i++)
+        int rounds = 0;
+        while (rounds < MostWarmUpRounds)
         {
+            rounds++;
             double next = (await RunRoundAsync(scenario, scenario.OperationsPerRound)).Instructions;
             await Task.Delay(s_compilation);
-            if (i >= scenario.WarmUpRounds && Math.Abs(next - last) <= Settled * next)
+            if (rounds >= scenario.WarmUpRounds && Math.Abs(next - last) <= Settled * next)
             {
                 break;
             }
@@ -62,6 +65,7 @@ internal static class Meter
 
         // The pause has put threads to sleep, and the first round after it wakes them.
         _ = await RunRoundAsync(scenario, scenario.OperationsPerRound);
+        return rounds + 1;
     }
 
     /// <summary>Managed bytes per operation, without those of the round itself: by how much a longer round allocates more.</summary>

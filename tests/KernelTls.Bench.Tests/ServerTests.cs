@@ -7,13 +7,15 @@ namespace KernelTls.Bench.Tests;
 public class ServerTests
 {
     [Theory]
-    [InlineData(ModeTable.Nginx)]
-    [InlineData(ModeTable.Stock)]
-    public async Task A_server_in_its_own_process_serves_and_its_own_time_counts(string mode)
+    [InlineData(ModeTable.Nginx, false)]
+    [InlineData(ModeTable.Nginx, true)]
+    [InlineData(ModeTable.Stock, false)]
+    [InlineData(ModeTable.Stock, true)]
+    public async Task A_server_in_its_own_process_serves_and_its_own_time_counts(string mode, bool isProxy)
     {
         SkipWithout("curl");
-        SkipWithout(ServerProcess.IsNginx(mode) ? "nginx" : "curl");
-        using StaticServer server = new(mode, size: 100_000, operationsPerRound: 1);
+        SkipWithout(isProxy || NginxServer.IsMode(mode) ? "nginx" : "curl");
+        using ServerScenario server = new(mode, size: 100_000, isProxy, operationsPerRound: 1);
         await server.PrepareAsync();
         Assert.NotEqual(Environment.ProcessId, server.MeasuredProcess);
 
@@ -31,7 +33,7 @@ public class ServerTests
     {
         SkipWithout("curl");
         SkipWithout("nginx");
-        using StaticServer server = new(ModeTable.NginxKernel, size: 1000, operationsPerRound: 1);
+        using ServerScenario server = new(ModeTable.NginxKernel, size: 1000, isProxy: false, operationsPerRound: 1);
         if (KtlsPlatform.IsSupported)
         {
             await server.PrepareAsync();

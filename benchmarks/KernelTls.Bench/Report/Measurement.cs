@@ -20,6 +20,9 @@ internal sealed record Measurement(
     /// <summary>A mode: the stock stream, or nginx on kernel TLS where a server alone is measured.</summary>
     public string? RatioTo { get; init; }
 
+    /// <summary>Rounds before the measured ones, until two agreed; null where there are none.</summary>
+    public int? WarmUpRounds { get; init; }
+
     /// <summary>Of bytes: the process's part.</summary>
     public double? Resident { get; init; }
 

@@ -129,10 +129,10 @@ internal sealed class ResultReport
             return;
         }
 
-        page.Append("\n## Servers of static files: the server's process alone\n\n");
+        page.Append("\n## Servers: the server's process alone\n\n");
         page.Append($"![Instructions of the server's process by file size, as a ratio to nginx on kernel TLS]({ServerChart})\n\n");
         page.Append($"curl downloads a file again and again on one connection. `nginx-ktls` ({_results.Nginx}) has kernel TLS and sendfile; `sslstream` and\n");
-        page.Append("`ktls` are Kestrel with `Results.File`.\n");
+        page.Append("`ktls` are Kestrel with `Results.File`. As a reverse proxy, Kestrel copies what HttpClient gets from an nginx without TLS.\n");
         AppendHead(page, ["", .. ModeTable.Servers, .. ModeTable.Servers.Skip(1).Select(mode => $"{mode} / {ModeTable.NginxKernel}"), "goal", "holds"]);
         foreach (Row row in _serverRows)
         {

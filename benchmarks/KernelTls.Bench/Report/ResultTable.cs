@@ -37,12 +37,13 @@ internal sealed class ResultTable
         output.WriteLine(_results.Surroundings);
         table.Write(output);
         output.WriteLine();
-        output.WriteLine("Instructions in thousands (k), user and kernel, of both ends; of static-server rows, of the server's process alone.");
+        output.WriteLine("Instructions in thousands (k), user and kernel, of both ends; of server rows, of the server's process alone.");
         output.WriteLine("The ratio is to the mode named beside it, in the same boot. The floor is plain and, for each byte of payload, bare");
         output.WriteLine($"AES-256-GCM ({_results.CryptoPerByte?.ToString(CultureInfo.InvariantCulture) ?? "not measured, no"} instructions to encrypt and decrypt).");
         return allHold;
     }
 
     public static string Describe(Measurement row) => $"{TextTable.Amount(row.PerOp, row.Unit)}, spread {TextTable.Percent(row.Spread)}"
+        + (row.WarmUpRounds is { } rounds ? TextTable.Text($", settled after {rounds} rounds") : "")
         + (row.Resident is { } resident ? TextTable.Text($", of which {resident:N0} B in the process and {row.Kernel:N0} B in the kernel") : "");
 }

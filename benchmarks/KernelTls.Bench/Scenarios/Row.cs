@@ -50,6 +50,7 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
         Server("static-server-64k", 64 * Kilobyte, operationsPerRound: 400),
         Server("static-server-1m", Megabyte, operationsPerRound: 40),
         Server("static-server-16m", 16 * Megabyte, operationsPerRound: 4),
+        Server("proxy-server-64k", 64 * Kilobyte, operationsPerRound: 200, isProxy: true),
     ];
 
     public static Row Find(string name) => All.Single(row => row.Name == name);
@@ -96,8 +97,8 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
             Modes = s_httpModes,
         };
 
-    private static Row Server(string name, int size, int operationsPerRound) =>
-        new(name, mode => new StaticServer(mode, size, operationsPerRound))
+    private static Row Server(string name, int size, int operationsPerRound, bool isProxy = false) =>
+        new(name, mode => new ServerScenario(mode, size, isProxy, operationsPerRound))
         {
             Modes = ModeTable.Servers,
             PossibleModes = ModeTable.Servers,

@@ -61,7 +61,7 @@ internal sealed class WallRun
         output.WriteLine($"{results.Machine}: Linux {results.Kernel}, {results.OpenSsl}, {results.Runtime}");
         table.Write(output);
         output.WriteLine();
-        output.WriteLine("One operation after the other, over loopback. CPU and system calls are of the process with both ends, of static-server rows");
+        output.WriteLine("One operation after the other, over loopback. CPU and system calls are of the process with both ends, of server rows");
         output.WriteLine("of the server's; system calls are counted by perf in a round of its own.");
         foreach (string reason in results.Rows.Select(row => row.NotCounted).OfType<string>().Distinct())
         {

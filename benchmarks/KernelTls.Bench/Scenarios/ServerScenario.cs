@@ -6,10 +6,10 @@ using KernelTls.Bench.Servers;
 namespace KernelTls.Bench.Scenarios;
 
 /// <summary>
-/// curl asks a server for a file, again and again on one connection, full handshake included. The server's process alone is
-/// measured, and curl is nobody's own.
+/// curl asks a server for a file, again and again on one connection, full handshake included; the server has it, or asks another
+/// one for it. The server's process alone is measured, and curl is nobody's own.
 /// </summary>
-internal sealed class StaticServer : Scenario
+internal sealed class ServerScenario : Scenario
 {
     // Takes the way of every larger file, so the server's code has settled before the first of 16 MiB.
     private const int WarmUpSize = 64 * 1024;
@@ -18,11 +18,14 @@ internal sealed class StaticServer : Scenario
 
     private readonly string _mode;
     private readonly int _size;
+    private readonly bool _isProxy;
     private readonly ServedFiles _files;
+    private ServerProcess? _upstream;
     private ServerProcess? _server;
 
-    public StaticServer(string mode, int size, int operationsPerRound)
+    public ServerScenario(string mode, int size, bool isProxy, int operationsPerRound)
     {
+        _isProxy = isProxy;
         _mode = mode;
         _size = size;
         _files = new ServedFiles(WarmUpSize, size);
@@ -35,7 +38,8 @@ internal sealed class StaticServer : Scenario
 
     public override async Task PrepareAsync()
     {
-        _server = await ServerProcess.StartAsync(_mode, _files);
+        _upstream = _isProxy ? await ServerProcess.StartUpstreamAsync(_files) : null;
+        _server = await ServerProcess.StartAsync(_mode, _files, _upstream);
         await DownloadAsync(WarmUpSize, WarmUpRequests);
     }
 
@@ -44,6 +48,7 @@ internal sealed class StaticServer : Scenario
     public override void Dispose()
     {
         _server?.Dispose();
+        _upstream?.Dispose();
         _files.Dispose();
     }
 

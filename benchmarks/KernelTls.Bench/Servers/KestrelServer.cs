@@ -1,0 +1,83 @@
+using System.Diagnostics;
+using System.Net;
+using KernelTls.Bench.Modes;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Hosting;
+using Microsoft.AspNetCore.Http;
+using Microsoft.AspNetCore.Server.Kestrel.Core;
+using Microsoft.Extensions.Hosting;
+using Microsoft.Extensions.Logging;
+
+namespace KernelTls.Bench.Servers;
+
+/// <summary>
+/// Kestrel on HTTP/1.1 as an application has it: with a route for each file, or as a reverse proxy. Like nginx here, without a log.
+/// </summary>
+internal static class KestrelServer
+{
+    public const string Listening = "listening";
+
+    /// <summary>The process in which <see cref="RunAsync"/> runs.</summary>
+    /// <param name="mode">The server's.</param>
+    /// <param name="files">Files and certificate.</param>
+    /// <param name="port">To listen at.</param>
+    /// <param name="upstream">The port where requests go; null: it has the files.</param>
+    public static ProcessStartInfo Describe(string mode, ServedFiles files, int port, int? upstream)
+    {
+        string[] behind = upstream is null ? [] : [$"http://127.0.0.1:{upstream}"];
+        return BenchProcess.DescribeChild([BenchCommand.Serve, mode, files.FullName, $"{port}", .. behind]);
+    }
+
+    /// <param name="mode">The server's.</param>
+    /// <param name="directory">Where <see cref="ServedFiles"/> are.</param>
+    /// <param name="port">To listen at.</param>
+    /// <param name="upstream">Where requests go; null: the files are served.</param>
+    /// <param name="cancellationToken">Ends the server.</param>
+    public static async Task RunAsync(string mode, string directory, int port, Uri? upstream, CancellationToken cancellationToken)
+    {
+        Mode server = ModeTable.Create(mode, BenchCertificates.ReadFrom(directory), resume: true);
+        WebApplicationBuilder builder = WebApplication.CreateSlimBuilder();
+        builder.Logging.ClearProviders();
+        builder.WebHost.UseKestrelHttpsConfiguration().ConfigureKestrel(options =>
+            options.Listen(IPAddress.Loopback, port, endpoint =>
+            {
+                endpoint.Protocols = HttpProtocols.Http1;
+                server.ConfigureEndpoint(endpoint);
+            }));
+        server.ConfigureServer(builder.WebHost);
+        await using WebApplication application = builder.Build();
+        if (upstream is null)
+        {
+            MapFiles(application, ServedFiles.RootIn(directory));
+        }
+        else
+        {
+            MapProxy(application, upstream);
+        }
+
+        await application.StartAsync(cancellationToken);
+        await Console.Error.WriteLineAsync(Listening);
+        await application.WaitForShutdownAsync(cancellationToken);
+    }
+
+    private static void MapFiles(WebApplication application, string root)
+    {
+        foreach (string path in Directory.GetFiles(root))
+        {
+            application.MapGet($"/{Path.GetFileName(path)}", () => Results.File(path, "application/octet-stream"));
+        }
+    }
+
+    private static void MapProxy(WebApplication application, Uri upstream)
+    {
+        HttpMessageInvoker client = new(new SocketsHttpHandler { AllowAutoRedirect = false, UseCookies = false, UseProxy = false });
+        application.MapGet("/{**path}", async context =>
+        {
+            using HttpRequestMessage request = new(HttpMethod.Get, new Uri(upstream, context.Request.Path));
+            using HttpResponseMessage response = await client.SendAsync(request, context.RequestAborted);
+            context.Response.StatusCode = (int)response.StatusCode;
+            context.Response.ContentLength = response.Content.Headers.ContentLength;
+            await response.Content.CopyToAsync(context.Response.Body, context.RequestAborted);
+        });
+    }
+}
