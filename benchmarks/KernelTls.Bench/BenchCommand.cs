@@ -121,7 +121,7 @@ internal static class BenchCommand
         command.Hidden = true;
         command.SetAction((arguments, _) => GuardAsync(async () =>
         {
-            (Row row, string chosen) = Row.Select([arguments.GetValue(scenario)!], [arguments.GetValue(mode)!]).Single();
+            (Row row, string chosen) = Row.Select(arguments.GetValue(scenario)!, arguments.GetValue(mode)!);
             await run(row, chosen);
             return Ok;
         }));

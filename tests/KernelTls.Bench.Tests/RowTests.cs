@@ -49,6 +49,10 @@ public class RowTests
     }
 
     [Fact]
+    public void A_row_that_there_is_not_is_refused_by_name() =>
+        Assert.Equal("there is no row nope", Assert.Throws<BenchFailedException>(() => Row.Select("nope", "ktls")).Message);
+
+    [Fact]
     public void An_amount_can_be_a_goal()
     {
         Measurement Measured(double perOp) => Results.Of(("static-server-1k", "ktls", perOp)).Rows[0];

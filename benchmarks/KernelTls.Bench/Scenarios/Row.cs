@@ -65,6 +65,12 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
            select (row, mode),
     ];
 
+    /// <summary>One row in one mode, by their names.</summary>
+    /// <exception cref="BenchFailedException">There is no such row, or not in this mode.</exception>
+    public static (Row Row, string Mode) Select(string scenario, string mode) => Select([scenario], [mode]) is [var cell]
+        ? cell
+        : throw new BenchFailedException($"there is no row {scenario}");
+
     private IReadOnlyList<string> ModesAmong(string[] modes)
     {
         string[] possible = [.. PossibleModes.Where(modes.Contains)];

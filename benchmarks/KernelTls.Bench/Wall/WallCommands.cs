@@ -51,7 +51,7 @@ internal static class WallCommands
         command.Hidden = true;
         command.SetAction((arguments, _) => BenchCommand.GuardAsync(async () =>
         {
-            (Row row, string chosen) = Row.Select([arguments.GetValue(scenario)!], [arguments.GetValue(mode)!]).Single();
+            (Row row, string chosen) = Row.Select(arguments.GetValue(scenario)!, arguments.GetValue(mode)!);
             using Scenario running = row.Create?.Invoke(chosen) ?? throw new BenchFailedException($"{row.Name} counts memory, not time");
             WallMeasurement measured = await WallClock.MeasureAsync(
                 row.Name, chosen, running, TimeSpan.FromSeconds(arguments.GetValue(seconds)));
