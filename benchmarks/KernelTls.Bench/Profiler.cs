@@ -32,21 +32,25 @@ internal sealed partial class Profiler : IDisposable
         using Profiler profiler = new(processId);
 
         // Frequencies are prime, so that they do not fall into step with anything.
-        await profiler.RecordAsync(work, "-F", "9973");
+        await profiler.RecordAsync(work, "cpu-clock", "-F", "9973");
         await profiler.ReportAsync("by image", "--sort", "dso");
         await profiler.ReportAsync("by function", "--sort", "dso,symbol");
 
+        // The kernel knows its own stacks.
+        await profiler.RecordAsync(work, "cpu-clock:k", "-F", "9973", "-g");
+        await profiler.ReportAsync("of the kernel's part, by function, with all that it calls", "--children", "-g", "none", "--sort", "symbol");
+
         // Stacks by unwinding tables, because Debian's libraries have no frame pointers: slow to read, hence fewer.
-        await profiler.RecordAsync(work, "-F", "499", "--call-graph", "dwarf,16384", "-m", "8M");
+        await profiler.RecordAsync(work, "cpu-clock", "-F", "499", "--call-graph", "dwarf,16384", "-m", "8M");
         await profiler.ReportAsync("by function, with all that it calls", "--children", "-g", "none", "--sort", "symbol");
     }
 
     public void Dispose() => _directory.Delete(recursive: true);
 
-    private async Task RecordAsync(Func<Task> work, params string[] sampling)
+    private async Task RecordAsync(Func<Task> work, string clock, params string[] sampling)
     {
         using Process perf = Start(
-            ["record", "-a", "-e", "cpu-clock", .. sampling, "-D", "-1", "--control", $"fifo:{_control},{_answer}", "-o", _data]);
+            ["record", "-a", "-e", clock, .. sampling, "-D", "-1", "--control", $"fifo:{_control},{_answer}", "-o", _data]);
 
         // Opened for both directions, which waits for nobody.
         await using FileStream control = new(_control, FileMode.Open, FileAccess.ReadWrite, FileShare.ReadWrite, bufferSize: 0);
