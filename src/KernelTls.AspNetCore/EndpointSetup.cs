@@ -25,12 +25,12 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
             return;
         }
 
-        foreach (ListenOptions endpoint in KestrelInternals.EndpointsInCode(options))
+        foreach (ListenOptions endpoint in KestrelInternals.EndpointsOf(options))
         {
             StandInFront(endpoint);
         }
 
-        // Endpoints of the configuration and of --urls are yet to be made; they get UseHttps after their defaults.
+        // The others of the configuration and those of --urls are yet to be made; they get UseHttps after their defaults.
         Action<ListenOptions> defaults = KestrelInternals.EndpointDefaultsOf(options);
         options.ConfigureEndpointDefaults(endpoint =>
         {

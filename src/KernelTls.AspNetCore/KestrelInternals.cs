@@ -68,7 +68,11 @@ internal static class KestrelInternals
     public static object? HttpsMiddlewareOf(ConnectionDelegate next) =>
         next.Target is { } target && target.GetType() == s_middlewareType ? target : null;
 
-    public static List<ListenOptions> EndpointsInCode(KestrelServerOptions server) => CodeBackedListenOptions(server);
+    /// <summary>
+    /// Those made in code, and those of the configuration if it has been read by now: UseHttps in code has Kestrel read it.
+    /// </summary>
+    public static IEnumerable<ListenOptions> EndpointsOf(KestrelServerOptions server) =>
+        CodeBackedListenOptions(server).Concat(ConfigurationBackedListenOptions(server));
 
     public static Action<ListenOptions> EndpointDefaultsOf(KestrelServerOptions server) => EndpointDefaults(server);
 
@@ -167,6 +171,7 @@ internal static class KestrelInternals
             server.ListenAnyIP(0, e => endpoint = e);
             object middleware = RuntimeHelpers.GetUninitializedObject(s_middlewareType);
             _ = CodeBackedListenOptions(server).Count;
+            _ = ConfigurationBackedListenOptions(server).Count;
             _ = EndpointDefaults(server);
             _ = Middleware(endpoint!).Count;
             _ = IsTls(endpoint!);
@@ -192,6 +197,9 @@ internal static class KestrelInternals
 
     [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "get_CodeBackedListenOptions")]
     private static extern List<ListenOptions> CodeBackedListenOptions(KestrelServerOptions server);
+
+    [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "get_ConfigurationBackedListenOptions")]
+    private static extern List<ListenOptions> ConfigurationBackedListenOptions(KestrelServerOptions server);
 
     [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "get_EndpointDefaults")]
     private static extern Action<ListenOptions> EndpointDefaults(KestrelServerOptions server);

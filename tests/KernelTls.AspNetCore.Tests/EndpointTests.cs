@@ -154,6 +154,34 @@ public class EndpointTests
         await Assert.ThrowsAsync<AuthenticationException>(() => server.ConnectAsync(SslProtocols.Tls12));
     }
 
+    /// <summary>UseHttps in code has Kestrel read the configuration, whose endpoints are there before the application's own are complete.</summary>
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task Endpoints_of_the_configuration_beside_one_in_code_are_served(TlsMode mode)
+    {
+        using TemporaryDirectory directory = new();
+        (string certificate, string key) = Certificates.WritePem(Certificates.Ecdsa, directory.FullName);
+        await using Server server = await Server.StartAsync(
+            mode,
+            options =>
+            {
+                options.Configure(options.ApplicationServices.GetRequiredService<IConfiguration>().GetSection("Kestrel"));
+                options.Listen(IPAddress.Loopback, 0, endpoint => endpoint.UseHttps(_ => { }));
+            },
+            builder => builder.Configuration.AddInMemoryCollection(new Dictionary<string, string?>
+            {
+                ["Kestrel:Endpoints:Secure:Url"] = "https://127.0.0.1:0",
+                ["Kestrel:Certificates:Default:Path"] = certificate,
+                ["Kestrel:Certificates:Default:KeyPath"] = key,
+            }));
+        using HttpClient client = Server.CreateClient("2.0");
+
+        Assert.NotEqual(server.Https, server.LastHttps);
+        await Offloads.AssertInAsync(mode, client, server.Https);
+        await Offloads.AssertInAsync(mode, client, server.LastHttps);
+        Assert.DoesNotContain(server.Events.Entries, e => e.Level > LogLevel.Information);
+    }
+
     [Theory]
     [MemberData(nameof(All))]
     public async Task Urls_and_localhost_are_served(TlsMode mode)
