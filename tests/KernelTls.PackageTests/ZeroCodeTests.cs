@@ -34,20 +34,19 @@ public class ZeroCodeTests(Workshop workshop)
             StringComparison.Ordinal);
     }
 
+    [Theory]
+    [InlineData(null)]
+    [InlineData("0")]
+    public async Task Without_the_toggle_nothing_changes(string? toggle) =>
+        await AssertStockAsync(await WebAsync(), toggle is null ? [] : [(Application.KernelVariable, toggle)]);
+
     [Fact]
-    public async Task Without_the_toggle_nothing_changes()
+    public async Task A_project_that_leaves_the_start_up_out_is_a_stock_application_whatever_the_toggle_says()
     {
-        _ = KtlsPlatform.IsSupported;
-        using WebServer server = await WebServer.StartAsync(await WebAsync());
-        TlsStatistics before = Statistics();
+        string published = await workshop.PublishAsync(ConsumerApp.Web, "web-without-start-up", "-p:KernelTlsHostingStartup=false");
 
-        Assert.Equal("Hello World!", await server.GetAsync("/", "1.1"));
-        Assert.Equal("Hello World!", await server.GetAsync("/", "2.0"));
-
-        TlsStatistics after = Statistics();
-        Assert.Equal((before.SendSoftware, before.ReceiveSoftware), (after.SendSoftware, after.ReceiveSoftware));
-        Assert.False(server.Process.HasLoaded(Repository.Shim));
-        Assert.DoesNotContain("KernelTls", await server.Process.KillAsync(), StringComparison.Ordinal);
+        Assert.True(File.Exists(Path.Combine(published, "KernelTls.AspNetCore.dll")));
+        await AssertStockAsync(Path.Combine(published, "web.dll"), (Application.KernelVariable, "1"));
     }
 
     [Fact]
@@ -62,6 +61,21 @@ public class ZeroCodeTests(Workshop workshop)
 
         Assert.Equal(expected, await server.GetAsync("/", "2.0"));
         Assert.Equal(expected, await server.GetAsync("/client", "2.0"));
+    }
+
+    private static async Task AssertStockAsync(string program, params (string, string)[] environment)
+    {
+        _ = KtlsPlatform.IsSupported;
+        using WebServer server = await WebServer.StartAsync(program, environment);
+        TlsStatistics before = Statistics();
+
+        Assert.Equal("Hello World!", await server.GetAsync("/", "1.1"));
+        Assert.Equal("Hello World!", await server.GetAsync("/", "2.0"));
+
+        TlsStatistics after = Statistics();
+        Assert.Equal((before.SendSoftware, before.ReceiveSoftware), (after.SendSoftware, after.ReceiveSoftware));
+        Assert.False(server.Process.HasLoaded(Repository.Shim));
+        Assert.DoesNotContain("KernelTls", await server.Process.KillAsync(), StringComparison.Ordinal);
     }
 
     private static TlsStatistics Statistics() => KtlsPlatform.IsSupported ? TlsStatistics.Read() : default;
