@@ -18,6 +18,7 @@ public class PackageTests(Workshop workshop)
 
         Assert.Contains(packages, p => Path.GetFileName(p).StartsWith("KernelTls.0", StringComparison.Ordinal));
         Assert.Contains(packages, p => Path.GetFileName(p).StartsWith("KernelTls.AspNetCore.0", StringComparison.Ordinal));
+        Assert.Contains(packages, p => Path.GetFileName(p).StartsWith("KernelTls.Tool.0", StringComparison.Ordinal));
         foreach (string path in packages)
         {
             using ZipArchive package = ZipFile.OpenRead(path);
@@ -25,7 +26,8 @@ public class PackageTests(Workshop workshop)
                 .Root!.Elements().Single();
             string? Value(string name) => metadata.Elements().SingleOrDefault(e => e.Name.LocalName == name)?.Value;
             Assert.Equal("MIT", Value("license"));
-            Assert.NotNull(package.GetEntry(Value("readme")!));
+            using StreamReader readme = new(Assert.IsType<ZipArchiveEntry>(package.GetEntry(Value("readme")!)).Open());
+            Assert.DoesNotMatch(@"\]\((?!https://)", await readme.ReadToEndAsync()); // there is nothing beside it
             Assert.NotNull(package.GetEntry(Value("icon")!));
             Assert.NotEqual("Package Description", Value("description"));
             Assert.Null(Value("repository"));

@@ -53,6 +53,14 @@ public sealed class Workshop : IDisposable
         return published;
     });
 
+    /// <summary>The tool's program, installed from its package.</summary>
+    public Task<string> ToolAsync() => OnceAsync("tool", async () =>
+    {
+        await FeedAsync();
+        await RunAsync(_directory.FullName, "dotnet", "tool", "install", "KernelTls.Tool", "--tool-path", _directory["tool"]);
+        return Path.Combine(_directory["tool"], "ktls");
+    });
+
     /// <summary>Runs a command of the SDK or of eng/ to its good end; what it has said.</summary>
     internal static async Task<string> RunAsync(string directory, string program, params string[] arguments)
     {
