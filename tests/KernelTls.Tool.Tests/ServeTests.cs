@@ -1,3 +1,5 @@
+using System.Globalization;
+using System.Net.Sockets;
 using System.Security.Authentication;
 using System.Text.Json;
 using KernelTls.Tests;
@@ -78,10 +80,53 @@ public class ServeTests
         Assert.Contains("stopped after 2 connections", result.Output, StringComparison.Ordinal);
     }
 
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task A_client_that_does_not_finish_its_handshake_is_told_of(bool json)
+    {
+        using TemporaryDirectory directory = new();
+        using Ktls tool = Ktls.Start(["serve", directory.FullName, "--port", "0", .. json ? (string[])["--json"] : []]);
+        int port;
+        if (json)
+        {
+            port = await PortAsync(tool);
+        }
+        else
+        {
+            port = int.Parse((await tool.LineAsync()).Split(':')[^1], CultureInfo.InvariantCulture);
+            await tool.LineAsync();
+        }
+
+        using (TcpClient client = new("127.0.0.1", port))
+        {
+            await client.GetStream().WriteAsync("GET / HTTP/1.1\r\n\r\n"u8.ToArray());
+        }
+
+        string line = await tool.LineAsync();
+        tool.Signal(Ktls.Interrupt);
+        Ktls.Result result = (await tool.EndAsync()).AssertExit(ExitCode.Ok);
+        if (json)
+        {
+            JsonElement failed = JsonDocument.Parse(line).RootElement;
+            Schema.AssertMembers(failed, "event", "id", "client", "seconds");
+            Assert.Equal("failed", failed.Text("event"));
+            Assert.StartsWith("127.0.0.1:", failed.Text("client"), StringComparison.Ordinal);
+            Assert.Equal("0", result.Json.Text("connections"));
+        }
+        else
+        {
+            Assert.StartsWith("! ", line, StringComparison.Ordinal);
+            Assert.Contains(" 127.0.0.1:", line, StringComparison.Ordinal);
+            Assert.Contains("no handshake", line, StringComparison.Ordinal);
+            Assert.Contains("stopped after 0 connections", result.Output, StringComparison.Ordinal);
+        }
+    }
+
     [Fact]
     public async Task A_port_that_is_taken()
     {
-        using System.Net.Sockets.TcpListener taken = new(System.Net.IPAddress.Loopback, 0);
+        using TcpListener taken = new(System.Net.IPAddress.Loopback, 0);
         taken.Start();
         int port = ((System.Net.IPEndPoint)taken.LocalEndpoint).Port;
 

@@ -99,9 +99,13 @@ internal static class InfoCommand
         terminal.Line($"tls module  {Describe(report.Module)}");
         terminal.Line($"OpenSSL     {Describe(report.OpenSsl)}");
         terminal.Line($"switch      {(report.Toggle.Source.Length == 0 ? report.Toggle.State : $"{report.Toggle.State}, by {report.Toggle.Source}")}");
-        terminal.Line($"keys        TLS 1.3 keys {(report.CanRekey ? "can" : "cannot")} change in the kernel");
-        terminal.Line($"padding     ExpectNoPadding {(report.CanExpectNoPadding ? "has" : "has no")} effect here");
-        terminal.Line($"zero-copy   sendfile without a copy, for devices that encrypt: {(report.CanZeroCopySendFile ? "the kernel takes it" : "not in this kernel")}");
+        if (report.Supported)
+        {
+            terminal.Line($"keys        TLS 1.3 keys {(report.CanRekey ? "can" : "cannot")} change in the kernel");
+            terminal.Line($"padding     ExpectNoPadding has {(report.CanExpectNoPadding ? "an" : "no")} effect here");
+            terminal.Line($"zero-copy   sendfile without a copy, for devices that encrypt: {(report.CanZeroCopySendFile ? "the kernel takes it" : "not in this kernel")}");
+        }
+
         terminal.Line($"busy poll   net.core.busy_read={Describe(report.BusyPoll.Read)} net.core.busy_poll={Describe(report.BusyPoll.Poll)}");
         if (report.Detail.Length > 0)
         {

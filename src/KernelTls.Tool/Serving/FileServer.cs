@@ -35,6 +35,7 @@ internal sealed class FileServer : IAsyncDisposable
         builder.WebHost.UseKestrelCore().UseKestrelHttpsConfiguration().UseKernelTls().ConfigureKestrel(kestrel => kestrel.Listen(endPoint, listen =>
         {
             listen.Protocols = HttpProtocols.Http1AndHttp2;
+            listen.Use(_connections.Accept);
             listen.UseHttps(https => (https.ServerCertificate, https.ServerCertificateChain) = (certificate, chain));
             listen.Use(_connections.Track);
         }));

@@ -48,6 +48,19 @@ internal sealed class ServeReport(Terminal terminal)
         }
     }
 
+    /// <summary>A connection that came to no handshake.</summary>
+    public void Failed(string id, string client, double seconds)
+    {
+        if (terminal.IsJson)
+        {
+            terminal.JsonLine(new { @event = "failed", id, client, seconds });
+        }
+        else
+        {
+            terminal.Line($"! {id} {client} no handshake, and the end after {seconds} s");
+        }
+    }
+
     public void Stopped(int served)
     {
         SortedDictionary<string, long> counters = KernelCounters.Changes(_before, KernelCounters.Read());

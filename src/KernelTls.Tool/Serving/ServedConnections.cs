@@ -9,16 +9,33 @@ using Microsoft.AspNetCore.Server.Kestrel.Core.Features;
 
 namespace KernelTls.Tool.Serving;
 
-/// <summary>The connections that are served, as a middleware behind UseHttps sees them.</summary>
+/// <summary>The connections, as a middleware in front of UseHttps and one behind it see them.</summary>
 internal sealed class ServedConnections(ServeReport report)
 {
     private int _served;
     private int _open;
 
-    /// <summary>How many there have been.</summary>
+    /// <summary>How many have been served.</summary>
     public int Served => _served;
 
-    /// <summary>The middleware.</summary>
+    /// <summary>The middleware in front: tells of those that came to no handshake.</summary>
+    public ConnectionDelegate Accept(ConnectionDelegate next) => async connection =>
+    {
+        long started = Stopwatch.GetTimestamp();
+        try
+        {
+            await next(connection);
+        }
+        finally
+        {
+            if (connection.Features.Get<Description>() is null)
+            {
+                report.Failed(connection.ConnectionId, $"{connection.RemoteEndPoint}", Seconds(started));
+            }
+        }
+    };
+
+    /// <summary>The middleware behind.</summary>
     public ConnectionDelegate Track(ConnectionDelegate next) => async connection =>
     {
         ITlsHandshakeFeature tls = connection.Features.GetRequiredFeature<ITlsHandshakeFeature>();
@@ -33,6 +50,7 @@ internal sealed class ServedConnections(ServeReport report)
             tls.NegotiatedCipherSuite,
             protocol,
             kernel?.Offload.ToString() ?? "stock");
+        connection.Features.Set(description);
         Interlocked.Increment(ref _served);
         Interlocked.Increment(ref _open);
         long started = Stopwatch.GetTimestamp();
@@ -43,9 +61,11 @@ internal sealed class ServedConnections(ServeReport report)
         }
         finally
         {
-            report.Closed(description, Math.Round(Stopwatch.GetElapsedTime(started).TotalSeconds, 3), Interlocked.Decrement(ref _open));
+            report.Closed(description, Seconds(started), Interlocked.Decrement(ref _open));
         }
     };
+
+    private static double Seconds(long started) => Math.Round(Stopwatch.GetElapsedTime(started).TotalSeconds, 3);
 
     /// <param name="Id">Kestrel's.</param>
     /// <param name="Client">Where it comes from.</param>
