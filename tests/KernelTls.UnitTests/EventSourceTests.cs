@@ -105,6 +105,7 @@ public class EventSourceTests
         Assert.Equal(
             ["current-connections", "failed-connections", "failed-handshakes", "fallbacks", "handshakes", "key-updates"],
             counters.Keys.Order(StringComparer.Ordinal));
+        Assert.Equal(TelemetryDocumentTests.Counters.Order(StringComparer.Ordinal), counters.Keys.Order(StringComparer.Ordinal));
         Assert.InRange(counters["handshakes"], 2, double.MaxValue);
         Assert.InRange(counters["current-connections"], 2, double.MaxValue);
         Assert.InRange(counters["key-updates"], 1, double.MaxValue);

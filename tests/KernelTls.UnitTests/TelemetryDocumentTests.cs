@@ -1,0 +1,72 @@
+using System.Diagnostics.Metrics;
+using System.Diagnostics.Tracing;
+using System.Reflection;
+using System.Runtime.CompilerServices;
+using KernelTls.Diagnostics;
+
+namespace KernelTls.UnitTests;
+
+/// <summary>docs/telemetry.md has the names that dashboards are made with, each as the code has it.</summary>
+[Collection(nameof(EventSourceTests))]
+public class TelemetryDocumentTests
+{
+    private static readonly string[] s_lines = File.ReadAllLines(Path.Combine(AppContext.BaseDirectory, "telemetry.md"));
+
+    /// <summary>Those of the event source, as the document has them.</summary>
+    internal static IEnumerable<string> Counters { get; } =
+        from name in Assert.Single(s_lines, l => l.StartsWith("Its counters: ", StringComparison.Ordinal)).Split('`').Where((_, i) => i % 2 == 1)
+        select name;
+
+    [Fact]
+    public void Instruments()
+    {
+        List<string> expected = [];
+        using MeterListener listener = new()
+        {
+            InstrumentPublished = (instrument, _) =>
+            {
+                if (instrument.Meter.Name == KtlsMeter.Name)
+                {
+                    expected.Add($"| `{instrument.Name}` | {KindOf(instrument)}, {instrument.Unit} |");
+                }
+            },
+        };
+        RuntimeHelpers.RunClassConstructor(typeof(KtlsMeter).TypeHandle);
+        listener.Start();
+
+        AssertRows("## Meter `KernelTls`", expected);
+    }
+
+    [Fact]
+    public void Events() => AssertRows(
+        "## Event source `KernelTls`",
+        from method in typeof(KtlsEventSource).GetMethods(BindingFlags.Instance | BindingFlags.Public | BindingFlags.NonPublic)
+        let e = method.GetCustomAttribute<EventAttribute>()
+        where e is not null
+#pragma warning disable CA1308 // As the document writes it.
+        select $"| `{method.Name}` | {e.Level.ToString().ToLowerInvariant()} | {string.Join(", ", method.GetParameters().Select(p => p.Name))}");
+#pragma warning restore CA1308
+
+    /// <summary>Each row of the section begins with one of what is expected, and each of these is there.</summary>
+    private static void AssertRows(string section, IEnumerable<string> expected)
+    {
+        string[] rows =
+        [
+            .. s_lines.SkipWhile(l => l != section).Skip(1).TakeWhile(l => !l.StartsWith("## ", StringComparison.Ordinal))
+                .Where(l => l.StartsWith("| `", StringComparison.Ordinal)),
+        ];
+
+        Assert.NotEmpty(rows);
+        Assert.Equal(
+            expected.Order(StringComparer.Ordinal),
+            rows.Select(r => expected.FirstOrDefault(e => r.StartsWith(e, StringComparison.Ordinal), r)).Order(StringComparer.Ordinal));
+    }
+
+    private static string KindOf(Instrument instrument) => instrument switch
+    {
+        Histogram<double> => "histogram",
+        UpDownCounter<long> => "up-down counter",
+        Counter<long> => "counter",
+        _ => instrument.GetType().Name,
+    };
+}
