@@ -95,8 +95,8 @@ internal sealed class KernelTlsServer
         {
             throw new KtlsNotAvailableException(
                 reason,
-                $"Kernel TLS is required for this server and not to be had: {reason}. {detail} See KtlsFallbackReason for what "
-                + "to do, or use KtlsMode.Preferred.");
+                ($"Kernel TLS is required for this server and not to be had: {reason}. See KtlsFallbackReason for what to do, "
+                + $"or use KtlsMode.Preferred. {detail}").TrimEnd());
         }
 
         if (IsSwitchedOff(reason))

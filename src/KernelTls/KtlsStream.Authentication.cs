@@ -223,8 +223,8 @@ public partial class KtlsStream
     }
 
     private static KtlsNotAvailableException NotAvailable(KtlsFallbackReason reason) =>
-        new(reason, $"Kernel TLS is required for this connection and not to be had: {reason}. {Platform.KnownDetail} "
-            + "See KtlsFallbackReason for what to do, or use KtlsMode.Preferred to go on without it.");
+        new(reason, ($"Kernel TLS is required for this connection and not to be had: {reason}. See KtlsFallbackReason for what "
+            + $"to do, or use KtlsMode.Preferred to go on without it. {Platform.KnownDetail}").TrimEnd());
 
     /// <summary>
     /// Before any thought of falling back: the base class knows nothing of a handshake on OpenSSL, and would start its own in
