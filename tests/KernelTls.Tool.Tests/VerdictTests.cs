@@ -24,6 +24,12 @@ public class VerdictTests
         Verdict.Of(KtlsFallbackReason.None, Table(KtlsFallbackReason.OpenSslTooOld), canRekey: true, s_on),
         StringComparison.Ordinal);
 
+    /// <summary>As OpenSSL 3.0 has it: the peer's keys are OpenSSL's, and may change.</summary>
+    [Fact]
+    public void Keys_that_cannot_change_in_the_direction_that_is_there() => Assert.Equal(
+        "partly: all but receiving TLS 1.3 (OpenSslTooOld) is in the kernel; TLS 1.3 keys cannot change there, a peer that asks this end to change its own ends the connection; switched on by X=1",
+        Verdict.Of(KtlsFallbackReason.None, Table(KtlsFallbackReason.OpenSslTooOld), canRekey: false, s_on));
+
     [Fact]
     public void Nothing() => Assert.StartsWith(
         "no: ModuleMissing: ",

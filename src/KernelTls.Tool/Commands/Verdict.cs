@@ -25,8 +25,7 @@ internal static class Verdict
         string what = missing.Length == 0
             ? "yes: the kernel encrypts and decrypts TLS 1.2 and TLS 1.3"
             : "partly: all but " + string.Join(", ", missing.Select(c => $"{Verb(c.Direction)} {Name(c.Protocol)} ({c.Reason})")) + " is in the kernel";
-        string keys = canRekey ? "" : "; TLS 1.3 keys cannot change there, a peer that changes its own ends the connection";
-        return $"{what}{keys}; {Switch(toggle)}";
+        return $"{what}{(canRekey ? "" : Keys(missing))}; {Switch(toggle)}";
     }
 
     /// <summary>As people write it.</summary>
@@ -36,6 +35,12 @@ internal static class Verdict
         SslProtocols.Tls13 => "TLS 1.3",
         _ => protocol.ToString(),
     };
+
+    /// <summary>A key that OpenSSL receives with changes as ever; what the kernel holds cannot.</summary>
+    private static string Keys(InfoReport.Capability[] missing) =>
+        missing.Any(c => c is { Direction: KtlsDirections.Receive, Protocol: SslProtocols.Tls13 })
+            ? "; TLS 1.3 keys cannot change there, a peer that asks this end to change its own ends the connection"
+            : "; TLS 1.3 keys cannot change there, a peer that changes its own ends the connection";
 
     private static string Verb(KtlsDirections direction) => direction == KtlsDirections.Send ? "sending" : "receiving";
 
