@@ -19,5 +19,7 @@ public class ModuleMissingTests
         Assert.StartsWith("Kernel TLS: no: ModuleMissing: ", result.AssertExit(ExitCode.No).Output, StringComparison.Ordinal);
         Assert.Contains("modprobe tls", result.Output, StringComparison.Ordinal);
         Assert.Contains("none: no tls module", result.Output, StringComparison.Ordinal);
+        Assert.Equal( // the cell has the file, and a kernel that is told not to load it
+            Cell.IsLab, result.Output.Contains("Loadable. It was not loaded when it was asked for", StringComparison.Ordinal));
     }
 }

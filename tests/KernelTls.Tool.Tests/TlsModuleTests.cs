@@ -43,6 +43,18 @@ public class TlsModuleTests
         Assert.Contains(toDo, module.ToDo, StringComparison.Ordinal);
     }
 
+    [Theory]
+    [InlineData(true, AllCapabilities, "was not loaded when it was asked for")]
+    [InlineData(false, AllCapabilities, "modprobe tls (and echo tls")]
+    [InlineData(true, NoCapabilities, "lacks CAP_NET_ADMIN")]
+    public void One_that_is_not_loaded_though_it_was_asked_for(bool refused, string status, string toDo)
+    {
+        TlsModule module = Read(
+            ["lib/modules/7.2.12/modules.dep", "kernel/net/tls/tls.ko:\n", "proc/self/uid_map", HostUsers, "proc/self/status", status]);
+
+        Assert.Contains(toDo, module.After(module, refused).ToDo, StringComparison.Ordinal);
+    }
+
     private static TlsModule Read(string[] files)
     {
         using TemporaryDirectory root = new();

@@ -47,7 +47,8 @@ internal static class InfoCommand
         // Before the kernel is asked: with CAP_NET_ADMIN the question itself loads the module.
         TlsModule before = TlsModule.Read("/", KtlsPlatform.KernelRelease);
         Platform platform = Platform.Current;
-        TlsModule module = TlsModule.Read("/", KtlsPlatform.KernelRelease).After(before);
+        TlsModule module = TlsModule.Read("/", KtlsPlatform.KernelRelease)
+            .After(before, platform.KernelReason == KtlsFallbackReason.ModuleMissing);
         InfoReport.ToggleState toggle = ReadToggle();
         InfoReport.Capability[] capabilities = [.. ReadCapabilities()];
         KtlsFallbackReason reason = platform.KernelReason;

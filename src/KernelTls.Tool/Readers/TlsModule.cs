@@ -29,9 +29,14 @@ internal sealed record TlsModule(TlsModuleState State, bool LoadedByLooking, boo
     }
 
     /// <summary>The state now, and whether it has changed since.</summary>
-    public TlsModule After(TlsModule before) => this with
+    /// <param name="before">Read before the kernel was asked for kernel TLS.</param>
+    /// <param name="refused">The kernel was asked, and had none.</param>
+    public TlsModule After(TlsModule before, bool refused) => this with
     {
         LoadedByLooking = State == TlsModuleState.Loaded && before.State is TlsModuleState.Loadable or TlsModuleState.NotVisible,
+        ToDo = refused && CanLoad && State == TlsModuleState.Loadable
+            ? "It was not loaded when it was asked for, and modprobe tls says why: blacklisted (/etc/modprobe.d, module_blacklist= on the kernel's command line), or not signed where the kernel wants that."
+            : ToDo,
     };
 
     private static TlsModuleState FindState(string root, string release)
