@@ -112,7 +112,7 @@ static bool Setup(const KtlsOpenSsl* api, KtlsConnection* connection, const char
     {
         return false;
     }
-    KtlsIo_WatchReads(api, connection->ssl);
+    KtlsIo_WatchReads(api, connection);
     KtlsMessages_Watch(api, connection);
     if (context->server)
     {

@@ -23,31 +23,58 @@ bool KtlsIo_IsReceiveOffloaded(const KtlsOpenSsl* api, const SSL* ssl)
 
 /* A record that cannot be decrypted leaves its error on the socket, where OpenSSL's alert would meet it instead of
  * being sent (RFC 8446, section 5.2). Asking for the error takes it away. */
+static void TakeError(const KtlsOpenSsl* api, BIO* bio)
+{
+    int socket = -1;
+    int pending = 0;
+    socklen_t size = sizeof(pending);
+    if (api->BIO_ctrl(bio, BIO_C_GET_FD, 0, &socket) >= 0)
+    {
+        (void)getsockopt(socket, SOL_SOCKET, SO_ERROR, &pending, &size);
+    }
+}
+
+/* OpenSSL answers the end of an established connection with an alert, and every alert spoils the session. But without
+ * close_notify only data may be missing: the session stays good (RFC 5246, 7.2.1). After a close_notify, which this looks
+ * like, OpenSSL does neither. */
+static void SpareSession(const KtlsOpenSsl* api, const KtlsConnection* connection)
+{
+    if (connection->established && !connection->context->server)
+    {
+        api->SSL_set_shutdown(connection->ssl, api->SSL_get_shutdown(connection->ssl) | SSL_SENT_SHUTDOWN);
+    }
+}
+
 static long AfterRead(
     BIO* bio, int operation, const char* argument, size_t length, int integer, long number, int returned,
     size_t* processed)
 {
     (void)argument, (void)length, (void)integer, (void)number, (void)processed;
     int error = errno;
-    if (operation == BIO_CB_READ_RETURN && returned <= 0 && error == EBADMSG)
+    if (operation != BIO_CB_READ_RETURN)
     {
-        int socket = -1;
-        int pending = 0;
-        socklen_t size = sizeof(pending);
-        if (KtlsOpenSsl_Get()->BIO_ctrl(bio, BIO_C_GET_FD, 0, &socket) >= 0)
-        {
-            (void)getsockopt(socket, SOL_SOCKET, SO_ERROR, &pending, &size);
-        }
-        errno = error;
+        return returned;
     }
+    const KtlsOpenSsl* api = KtlsOpenSsl_Get();
+    if (returned == 0)
+    {
+        SpareSession(api, (const KtlsConnection*)(void*)api->BIO_get_callback_arg(bio));
+    }
+    else if (returned < 0 && error == EBADMSG)
+    {
+        TakeError(api, bio);
+    }
+    errno = error;
     return returned;
 }
 
-void KtlsIo_WatchReads(const KtlsOpenSsl* api, const SSL* ssl)
+void KtlsIo_WatchReads(const KtlsOpenSsl* api, KtlsConnection* connection)
 {
     if (api->BIO_set_callback_ex != NULL)
     {
-        api->BIO_set_callback_ex(api->SSL_get_rbio(ssl), AfterRead);
+        BIO* bio = api->SSL_get_rbio(connection->ssl);
+        api->BIO_set_callback_arg(bio, (char*)connection);
+        api->BIO_set_callback_ex(bio, AfterRead);
     }
 }
 

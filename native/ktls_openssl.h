@@ -241,6 +241,8 @@ typedef long (*KtlsBioCallback)(
     OPTIONAL(int, SSL_get_key_update_type, (const SSL* ssl))                                                           \
     OPTIONAL(intptr_t, SSL_sendfile, (SSL* ssl, int descriptor, int64_t offset, size_t size, int flags))               \
     OPTIONAL(void, BIO_set_callback_ex, (BIO * bio, KtlsBioCallback callback))                                         \
+    REQUIRED(void, BIO_set_callback_arg, (BIO * bio, char* argument))                                                  \
+    REQUIRED(char*, BIO_get_callback_arg, (const BIO* bio))                                                            \
     REQUIRED(BIO*, SSL_get_rbio, (const SSL* ssl))                                                                     \
     REQUIRED(BIO*, SSL_get_wbio, (const SSL* ssl))                                                                     \
     REQUIRED(int, SSL_version, (const SSL* ssl))                                                                       \

@@ -24,7 +24,7 @@ static Ends CreateEnds(int32_t version, int32_t flags, int32_t serverFlags)
     KtlsContextOptions client = Fixture_ClientOptions(version);
     KtlsContextOptions server = Fixture_ServerOptions(version);
     client.flags |= KTLS_FLAG_CLIENT_SESSIONS | flags;
-    server.flags |= flags | serverFlags;
+    server.flags |= (flags & KTLS_FLAG_ENABLE_KTLS) | serverFlags;
     Ends ends = {Fixture_CreateContext(&client), Fixture_CreateContext(&server)};
     return ends;
 }
@@ -223,6 +223,58 @@ static void A_failed_connection_spoils_its_session(void)
     FreeEnds(&ends);
 }
 
+/* FIN without close_notify, read by a client that has sent its own, or has not: the data may be cut short, and what was
+ * agreed is as good as before (RFC 5246, 7.2.1). So in the kernel, where OpenSSL need not hear of it. */
+static void Truncate(int32_t version, int32_t flags, bool closed)
+{
+    Ends ends = CreateEnds(version, flags, 0);
+    Link link = Create(&ends);
+    KtlsSession* session = NULL;
+    KtlsSession* next = NULL;
+    KtlsResult result;
+    uint8_t byte = 0;
+    Link_CompleteWell(&link);
+    CHECK_EQ(KtlsNative_TakeSession(link.client, &session), 0);
+    if (closed)
+    {
+        CHECK_EQ(KtlsNative_Shutdown(link.client, link.pair.client, &result), 0);
+        CHECK_EQ(result.status, KTLS_STATUS_OK);
+    }
+    CHECK(shutdown(link.pair.server, SHUT_WR) == 0);
+    Link_ReadOne(link.client, link.pair.client, &byte, 1, &result);
+    CHECK_EQ(result.status, KTLS_STATUS_UNEXPECTED_EOF);
+    Link_ReadOne(link.client, link.pair.client, &byte, 1, &result);
+    CHECK_EQ(result.status, KTLS_STATUS_UNEXPECTED_EOF);
+    Link_Free(&link);
+    CheckInfo(session, version);
+    CHECK(Connect(&ends, session, &next));
+    KtlsNative_SessionFree(session);
+    KtlsNative_SessionFree(next);
+    FreeEnds(&ends);
+}
+
+static void TruncateAll(int32_t flags)
+{
+    for (int32_t version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++)
+    {
+        for (int closed = 0; closed <= 1; closed++)
+        {
+            Truncate(version, flags, closed != 0);
+            Truncate(version, flags | KTLS_FLAG_POST_HANDSHAKE_AUTH, closed != 0);
+        }
+    }
+}
+
+static void A_truncated_connection_leaves_its_session(void)
+{
+    TruncateAll(0);
+}
+
+static void A_truncated_connection_leaves_its_session_kernel(void)
+{
+    TruncateAll(KTLS_FLAG_ENABLE_KTLS);
+}
+
 static void Arguments(void)
 {
     uint64_t zeroes[8] = {0};
@@ -265,5 +317,7 @@ const Test g_resumeTests[] = {
     {"resume: a server without tickets", A_server_without_tickets, false},
     {"resume: a session of another server", A_session_of_another_server, false},
     {"resume: a failed connection spoils its session", A_failed_connection_spoils_its_session, false},
+    {"resume: a truncated connection leaves its session", A_truncated_connection_leaves_its_session, false},
+    {"resume: a truncated connection leaves its session, in the kernel", A_truncated_connection_leaves_its_session_kernel, true},
     {"resume: arguments", Arguments, false},
     {NULL, NULL, false}};

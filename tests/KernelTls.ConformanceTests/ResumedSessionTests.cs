@@ -1,4 +1,5 @@
 using System.Net.Security;
+using System.Net.Sockets;
 using System.Security.Authentication;
 using System.Security.Cryptography.X509Certificates;
 using KernelTls.Tests;
@@ -11,6 +12,7 @@ namespace KernelTls.ConformanceTests;
 /// </summary>
 public class ResumedSessionTests
 {
+    private static readonly bool[] s_either = [false, true];
     private static int s_hosts;
 
     public static TheoryData<TlsMode, SslProtocols> All => Modes.AllOnOpenSsl;
@@ -18,6 +20,11 @@ public class ResumedSessionTests
     public static TheoryData<TlsMode, SslProtocols, string> Obstacles => Modes.AllOnOpenSslWith(
         "client forbids", "server forbids", "other host", "other certificate", "other versions", "other protocols",
         "policy of suites", "address", "new server context", "client certificate required");
+
+    public static TheoryData<TlsMode, SslProtocols, bool, bool> CutOff =>
+        [.. from row in Modes.AllOnOpenSslWith(s_either)
+            from hasCertificate in s_either
+            select new TheoryDataRow<TlsMode, SslProtocols, bool, bool>(row.Data.Item1, row.Data.Item2, row.Data.Item3, hasCertificate)];
 
     [Theory]
     [MemberData(nameof(All))]
@@ -102,6 +109,38 @@ public class ResumedSessionTests
 
         Assert.False((await setup.ConnectAsync(server: Choosing)).Resumed);
         Assert.True((await setup.ConnectAsync(server: Choosing)).Resumed);
+    }
+
+    /// <summary>
+    /// A server without close_notify, as the stock one: the end may have cut off data, and spoils no session (RFC 5246, section
+    /// 7.2.1), whether the client reads up to it or closes first. Whoever has a certificate may be asked for it later, and
+    /// OpenSSL then looks at what comes after the client's close_notify.
+    /// </summary>
+    [Theory]
+    [MemberData(nameof(CutOff))]
+    public async Task Connections_that_were_cut_off_are_resumed(TlsMode mode, SslProtocols version, bool reads, bool hasCertificate)
+    {
+        string host = $"host{Interlocked.Increment(ref s_hosts)}.test";
+        for (int i = 0; i < 5; i++)
+        {
+            await using TlsPair pair = await TlsPair.ConnectAsync(mode, TlsMode.Stock, version, c =>
+            {
+                c.TargetHost = host;
+                c.AllowTlsResume = true;
+                c.RemoteCertificateValidationCallback = (_, _, _, _) => true;
+                c.ClientCertificateContext = hasCertificate ? Certificates.ClientContext : null;
+            });
+            Assert.True(((KtlsStream)pair.Client).IsResumed == (i > 0), $"Connection {i}");
+            await pair.Server.WriteAsync(new byte[] { 42 }).InTime("data behind the tickets");
+            Assert.Equal(1, await pair.Client.ReadAsync(new byte[1]).InTime("the tickets and the data"));
+
+            pair.ServerSocket.Shutdown(SocketShutdown.Send);
+            Assert.True(pair.ClientSocket.Poll(Limits.Wait, SelectMode.SelectRead), "Waited for the end");
+            if (reads)
+            {
+                await Assert.ThrowsAsync<IOException>(() => pair.Client.ReadAsync(new byte[1]).InTime("the end"));
+            }
+        }
     }
 
     /// <summary>Tickets of servers that choose are sealed with the same keys, whatever they choose.</summary>
