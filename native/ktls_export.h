@@ -352,7 +352,7 @@ _Static_assert(sizeof(KtlsSessionInfo) == 32, "mirrored by the managed side");
 
 /* Under KTLS_FLAG_CLIENT_SESSIONS: hands out the newest session since the last call, NULL for none; to be given to
  * KtlsNative_SessionFree once. TLS 1.2 has one after the full handshake, TLS 1.3 after a Read that met a ticket. It
- * ceases to be resumable when its connection ends with a fatal alert. */
+ * ceases to be resumable when its connection ends with a fatal alert, not when it ends without close_notify. */
 KTLS_EXPORT int32_t KtlsNative_TakeSession(KtlsConnection* connection, KtlsSession** session);
 
 /* Offers the session in this client's handshake; GetConnectionInfo's resumed says whether the server took it. EBUSY

@@ -16,9 +16,17 @@ namespace KernelTls.AspNetCore.Tls;
 /// byte, which the next read is given first: data that nobody takes ends it, as it ends the stock transport's at the limit of its
 /// buffer. After close_notify it is the socket that is watched, because a client may have ended its sending half alone.
 /// </para>
+/// <para>
+/// A request that asks for the client's certificate is a reader as well, and must not wait for a watch that waits for the client:
+/// where requests may ask, only the peer's end begins a watch, which then has nothing to wait for.
+/// </para>
 /// <para>A stream without close_notify is cut off (RFC 8446, section 6.1): to Kestrel the connection was reset.</para>
 /// </remarks>
-internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection, Action<Exception> failed) : Stream
+/// <param name="stream">The stream.</param>
+/// <param name="connection">The connection, whose socket is the stream's.</param>
+/// <param name="mayAsk">A request may ask for the client's certificate.</param>
+/// <param name="failed">Told of failures.</param>
+internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection, bool mayAsk, Action<Exception> failed) : Stream
 {
     private enum State
     {
@@ -74,7 +82,7 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
         int reads = Volatile.Read(ref _reads);
         bool isQuiet = reads == _readsAtLastBeat;
         _readsAtLastBeat = reads;
-        if (isQuiet)
+        if (isQuiet && (_hasPeerEnded || !mayAsk))
         {
             Watch();
         }
@@ -85,6 +93,36 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
     {
         _hasPeerEnded = true;
         Watch();
+    }
+
+    /// <summary>Nobody else reads while <paramref name="work"/> does. If the peer ends meanwhile, what that means is found out behind it.</summary>
+    /// <exception cref="NotSupportedException">A read is pending.</exception>
+    public async Task RunAloneAsync(Func<CancellationToken, Task> work, CancellationToken cancellationToken)
+    {
+        bool isEntered = TryEnter();
+        if (!isEntered && _hasPeerEnded)
+        {
+            await LatestWatch().WaitAsync(cancellationToken).ConfigureAwait(false);
+            isEntered = TryEnter();
+        }
+
+        if (!isEntered)
+        {
+            throw new NotSupportedException("The client's certificate may not be asked for while a read is pending.");
+        }
+
+        try
+        {
+            await work(cancellationToken).ConfigureAwait(false);
+        }
+        finally
+        {
+            _state = State.Idle;
+            if (_hasPeerEnded)
+            {
+                Watch();
+            }
+        }
     }
 
     public override int Read(byte[] buffer, int offset, int count) => throw new NotSupportedException();
@@ -212,13 +250,7 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
 
     private async ValueTask<int> ReadAfterWatchAsync(Memory<byte> buffer, CancellationToken cancellationToken)
     {
-        Task watch;
-        lock (_lock)
-        {
-            watch = _watch;
-        }
-
-        await watch.WaitAsync(cancellationToken).ConfigureAwait(false);
+        await LatestWatch().WaitAsync(cancellationToken).ConfigureAwait(false);
         if (!TryEnter())
         {
             throw new InvalidOperationException("Reading is not allowed while a read is pending, or after the connection was closed.");
@@ -227,6 +259,14 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
         return _hasWatched
             ? TakeWatched(buffer)
             : await ReadStreamAsync(buffer, cancellationToken).ConfigureAwait(false);
+    }
+
+    private Task LatestWatch()
+    {
+        lock (_lock)
+        {
+            return _watch;
+        }
     }
 
     private int TakeWatched(Memory<byte> buffer)

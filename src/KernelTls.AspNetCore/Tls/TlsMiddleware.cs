@@ -54,13 +54,7 @@ internal sealed class TlsMiddleware(ConnectionDelegate next, ServedEndpoint endp
 
     private async Task ServeAsync(NetworkStream socket, DeferredConnection connection)
     {
-        KtlsStream stream = new(
-            socket,
-            leaveInnerStreamOpen: false,
-            options.ClientValidation,
-            userCertificateSelectionCallback: null,
-            EncryptionPolicy.RequireEncryption,
-            endpoint.Options);
+        ServerStream stream = new(socket, options.ClientValidation, endpoint.Options);
         await using (stream.ConfigureAwait(false))
         {
             object feature = KestrelInternals.TlsFeature(stream, connection);
@@ -105,11 +99,9 @@ internal sealed class TlsMiddleware(ConnectionDelegate next, ServedEndpoint endp
         return true;
     }
 
-    private async Task ServeAsync(KtlsStream stream, DeferredConnection connection, object feature)
+    private async Task ServeAsync(ServerStream stream, DeferredConnection connection, object feature)
     {
-        // A read that waits would be in the way of a request that asks for the client's certificate.
-        TlsTransport transport = new(
-            stream, connection, _logger, watchesPeer: !KestrelInternals.AllowsDelayedCertificate(feature));
+        TlsTransport transport = new(stream, connection, _logger, KestrelInternals.AllowsDelayedCertificate(feature));
         await using (transport.ConfigureAwait(false))
         {
             connection.Transport = transport;

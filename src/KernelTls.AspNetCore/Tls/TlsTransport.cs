@@ -23,11 +23,16 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
     private readonly PeerWatch? _peer;
     private volatile bool _closing;
 
-    public TlsTransport(KtlsStream stream, DeferredConnection connection, ILogger logger, bool watchesPeer)
+    /// <param name="stream">The stream.</param>
+    /// <param name="connection">The connection, whose socket is the stream's.</param>
+    /// <param name="logger">Told of failures.</param>
+    /// <param name="mayAsk">A request may ask for the client's certificate.</param>
+    public TlsTransport(ServerStream stream, DeferredConnection connection, ILogger logger, bool mayAsk)
     {
         _connection = connection;
         _logger = logger;
-        _input = new TlsInput(stream, connection, OnFailed);
+        _input = new TlsInput(stream, connection, mayAsk, OnFailed);
+        stream.Input = _input;
         _output = new TlsPipeWriter(stream, connection.MemoryPool, OnSendFailed);
         Input = PipeReader.Create(
             _input,
@@ -44,15 +49,8 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
             connection.Features.Set(new ResponseFiles(_output, connection.ConnectionId, logger));
         }
 
-        if (watchesPeer)
-        {
-            _peer = WatchPeer();
-        }
-
-        if (watchesPeer && connection.Features.Get<IConnectionHeartbeatFeature>() is { } heartbeat)
-        {
-            heartbeat.OnHeartbeat(static input => ((TlsInput)input).OnHeartbeat(), _input);
-        }
+        _peer = WatchPeer();
+        connection.Features.Get<IConnectionHeartbeatFeature>()?.OnHeartbeat(static input => ((TlsInput)input).OnHeartbeat(), _input);
     }
 
     public PipeReader Input { get; }
