@@ -35,8 +35,8 @@ static void TakeError(const KtlsOpenSsl* api, BIO* bio)
 }
 
 /* OpenSSL answers the end of an established connection with an alert, and every alert spoils the session. But without
- * close_notify only data may be missing: the session stays good (RFC 5246, 7.2.1). After a close_notify, which this looks
- * like, OpenSSL does neither. */
+ * close_notify only data may be missing: the session stays good (RFC 5246, 7.2.1). After a close_notify, which this
+ * looks like, OpenSSL does neither. */
 static void SpareSession(const KtlsOpenSsl* api, const KtlsConnection* connection)
 {
     if (connection->established && !connection->context->server)

@@ -15,8 +15,8 @@
 bool KtlsIo_IsSendOffloaded(const KtlsOpenSsl* api, const SSL* ssl);
 bool KtlsIo_IsReceiveOffloaded(const KtlsOpenSsl* api, const SSL* ssl);
 
-/* After SSL_set_fd: a record that cannot be decrypted is answered with its alert, and a client's session survives the end
- * of its connection. */
+/* After SSL_set_fd: a record that cannot be decrypted is answered with its alert, and a client's session survives the
+ * end of its connection. */
 void KtlsIo_WatchReads(const KtlsOpenSsl* api, KtlsConnection* connection);
 
 /* As KtlsConnection_Enter, for calls that need a finished handshake. *ended: a failure of before is repeated. */

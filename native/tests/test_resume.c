@@ -318,6 +318,7 @@ const Test g_resumeTests[] = {
     {"resume: a session of another server", A_session_of_another_server, false},
     {"resume: a failed connection spoils its session", A_failed_connection_spoils_its_session, false},
     {"resume: a truncated connection leaves its session", A_truncated_connection_leaves_its_session, false},
-    {"resume: a truncated connection leaves its session, in the kernel", A_truncated_connection_leaves_its_session_kernel, true},
+    {"resume: a truncated connection leaves its session, in the kernel",
+     A_truncated_connection_leaves_its_session_kernel, true},
     {"resume: arguments", Arguments, false},
     {NULL, NULL, false}};
