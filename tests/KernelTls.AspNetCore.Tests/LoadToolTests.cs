@@ -5,7 +5,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>h2load on both protocols and wrk on HTTP/1.1.</summary>
+/// <summary>h2load and curl on both protocols, wrk on HTTP/1.1.</summary>
 public class LoadToolTests
 {
     private const int FileSize = 1 << 20;
@@ -23,6 +23,8 @@ public class LoadToolTests
             from body in s_bodies
             from protocol in s_protocols
             select new TheoryDataRow<TlsMode, string, int, string>(mode, body.Path, body.Size, protocol)];
+
+    public static TheoryData<TlsMode, string> BothProtocols => Modes.CostlyWith("1.1", "2");
 
     /// <summary>It counts the bytes and does not look at them; on HTTP/2 ten requests at a time on a connection.</summary>
     [Theory]
@@ -98,6 +100,23 @@ public class LoadToolTests
         Assert.DoesNotContain("Socket errors", said, StringComparison.Ordinal);
         Assert.DoesNotContain("Non-2xx", said, StringComparison.Ordinal);
         server.AssertConnections(Load.Connections, SslProtocols.Tls13);
+    }
+
+    /// <summary>One request after the other on one connection; no answer is as long as another.</summary>
+    [Theory]
+    [MemberData(nameof(BothProtocols))]
+    public async Task Curl_gets_every_answer(TlsMode mode, string http)
+    {
+        await using InteropServer server = await StartAsync(mode);
+
+        using ExternalProgram curl = Curl.Start(
+            server.Port, server.Directory, SslProtocols.Tls13, $"--http{http}", "--output", "/dev/null",
+            "--write-out", "%{http_version} %{response_code} %{size_download} %{num_connects}\n",
+            server.Address($"/bytes/[1-{Load.Requests}]"));
+        string said = await curl.SucceedAsync(Load.Limit);
+
+        Assert.Equal(string.Concat(Enumerable.Range(1, Load.Requests).Select(i => $"{http} 200 {i} {(i == 1 ? 1 : 0)}\n")), said);
+        server.AssertConnections(1, SslProtocols.Tls13);
     }
 
     private static async Task<InteropServer> StartAsync(TlsMode mode)
