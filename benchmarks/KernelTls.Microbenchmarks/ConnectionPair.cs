@@ -44,11 +44,7 @@ internal sealed class ConnectionPair : IDisposable
         server.NoDelay = true;
         SslStream ofClient = _mode.Create(new NetworkStream(client, ownsSocket: true));
         SslStream ofServer = _mode.Create(new NetworkStream(server, ownsSocket: true));
-
-        // By the variable's type: SslStream's own members would run the stock handshake.
-        await Task.WhenAll(
-            ofClient is KtlsStream c ? c.AuthenticateAsClientAsync(_client) : ofClient.AuthenticateAsClientAsync(_client),
-            ofServer is KtlsStream s ? s.AuthenticateAsServerAsync(_server) : ofServer.AuthenticateAsServerAsync(_server));
+        await Task.WhenAll(ofClient.ShakeClientAsync(_client), ofServer.ShakeServerAsync(_server));
         return (ofClient, ofServer);
     }
 

@@ -1,5 +1,3 @@
-using System.Globalization;
-
 namespace KernelTls.Demo;
 
 /// <summary>The kernel's own count of kernel TLS sockets since its start, in this network namespace (/proc/net/tls_stat).</summary>
@@ -8,31 +6,13 @@ namespace KernelTls.Demo;
 /// <param name="DecryptErrors">TlsDecryptError: records that did not decrypt.</param>
 internal readonly record struct KernelCounters(long Send, long Receive, long DecryptErrors)
 {
-    private const string Path = "/proc/net/tls_stat";
-
     /// <summary>The kernel has no tls module loaded, hence no counters, all zero here.</summary>
     public bool AreMissing { get; private init; }
 
-    public static KernelCounters Read()
-    {
-        if (!File.Exists(Path))
-        {
-            return new KernelCounters { AreMissing = true };
-        }
-
-        Dictionary<string, long> values = [];
-        foreach (string line in File.ReadLines(Path))
-        {
-            string[] fields = line.Split((char[]?)null, StringSplitOptions.RemoveEmptyEntries);
-            if (fields.Length == 2 && long.TryParse(fields[1], CultureInfo.InvariantCulture, out long value))
-            {
-                values[fields[0]] = value;
-            }
-        }
-
-        return new KernelCounters(
-            values.GetValueOrDefault("TlsTxSw"), values.GetValueOrDefault("TlsRxSw"), values.GetValueOrDefault("TlsDecryptError"));
-    }
+    public static KernelCounters Read() => TlsStat.Read() is { } values
+        ? new KernelCounters(
+            values.GetValueOrDefault("TlsTxSw"), values.GetValueOrDefault("TlsRxSw"), values.GetValueOrDefault("TlsDecryptError"))
+        : new KernelCounters { AreMissing = true };
 
     /// <summary>These after, the others before.</summary>
     public string ToString(KernelCounters before) => AreMissing
@@ -41,6 +21,6 @@ internal readonly record struct KernelCounters(long Send, long Receive, long Dec
             + $"TlsDecryptError={DecryptErrors} (+{DecryptErrors - before.DecryptErrors})";
 
     public override string ToString() => AreMissing
-        ? $"none: there is no {Path}"
+        ? $"none: there is no {TlsStat.Path}"
         : $"TlsTxSw={Send} TlsRxSw={Receive} TlsDecryptError={DecryptErrors}";
 }

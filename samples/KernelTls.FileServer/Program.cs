@@ -2,6 +2,7 @@
 //
 //   dotnet run -- --directory /srv/files --address 127.0.0.1 --port 8443
 using System.Net;
+using KernelTls;
 using KernelTls.AspNetCore;
 using KernelTls.FileServer;
 using Microsoft.Extensions.FileProviders;
@@ -28,7 +29,7 @@ builder.Services.AddDirectoryBrowser();
 
 WebApplication application = builder.Build();
 application.MapGet("/", () => Results.File(Path.Combine(AppContext.BaseDirectory, "status.html"), "text/html"));
-application.MapGet("/status", () => new { Connections = connections.Describe(), Kernel = KernelCounters.Read() });
+application.MapGet("/status", () => new { Connections = connections.Describe(), Kernel = TlsStat.Read() ?? [] });
 application.UseFileServer(new FileServerOptions
 {
     RequestPath = "/files",

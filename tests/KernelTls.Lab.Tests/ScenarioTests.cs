@@ -115,5 +115,5 @@ public class ScenarioTests
         _ => "standard",
     };
 
-    private static TlsStatistics ReadStatistics() => File.Exists("/proc/net/tls_stat") ? TlsStatistics.Read() : default;
+    private static TlsStatistics ReadStatistics() => File.Exists(TlsStat.Path) ? TlsStatistics.Read() : default;
 }

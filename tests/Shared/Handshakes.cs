@@ -5,22 +5,10 @@ using System.Security.Authentication;
 namespace KernelTls.Tests;
 
 /// <summary>
-/// The options-based handshakes are not virtual: which one runs depends on the variable's type. These call the stream's own.
+/// The rest of what is not virtual, beside <see cref="StreamHandshakes"/>: it calls the stream's own. And options for both ends.
 /// </summary>
 internal static class Handshakes
 {
-    public static Task ShakeClientAsync(
-        this SslStream stream, SslClientAuthenticationOptions options, CancellationToken cancellationToken = default) =>
-        stream is KtlsStream own
-            ? own.AuthenticateAsClientAsync(options, cancellationToken)
-            : stream.AuthenticateAsClientAsync(options, cancellationToken);
-
-    public static Task ShakeServerAsync(
-        this SslStream stream, SslServerAuthenticationOptions options, CancellationToken cancellationToken = default) =>
-        stream is KtlsStream own
-            ? own.AuthenticateAsServerAsync(options, cancellationToken)
-            : stream.AuthenticateAsServerAsync(options, cancellationToken);
-
     public static Task ShakeServerAsync(
         this SslStream stream, ServerOptionsSelectionCallback callback, object? state, CancellationToken cancellationToken = default) =>
         stream is KtlsStream own

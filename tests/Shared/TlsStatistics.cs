@@ -1,5 +1,3 @@
-using System.Globalization;
-
 namespace KernelTls.Tests;
 
 /// <summary>The kernel's own counters, /proc/net/tls_stat. A counter this kernel does not have reads 0.</summary>
@@ -15,17 +13,14 @@ internal readonly record struct TlsStatistics(
     long NoPaddingViolation)
 {
     /// <summary>The counters of the network namespace that the process is in.</summary>
-    public static TlsStatistics Read() => Read("/proc/net/tls_stat");
+    public static TlsStatistics Read() => Read(TlsStat.Path);
 
     /// <summary>The counters of the network namespace that the calling thread is in.</summary>
     public static TlsStatistics ReadOfThread() => Read("/proc/thread-self/net/tls_stat");
 
     private static TlsStatistics Read(string path)
     {
-        Dictionary<string, long> values = File.ReadLines(path)
-            .Select(l => l.Split((char[]?)null, StringSplitOptions.RemoveEmptyEntries))
-            .Where(c => c.Length == 2)
-            .ToDictionary(c => c[0], c => long.Parse(c[1], CultureInfo.InvariantCulture));
+        SortedDictionary<string, long> values = TlsStat.Read(path) ?? throw new FileNotFoundException("The kernel has no TLS.", path);
         return new TlsStatistics(
             values.GetValueOrDefault("TlsTxSw"),
             values.GetValueOrDefault("TlsRxSw"),

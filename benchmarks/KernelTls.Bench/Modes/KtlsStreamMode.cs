@@ -109,13 +109,6 @@ internal sealed class KtlsStreamMode : SslStreamMode
             ? new KtlsStream(transport, leaveInnerStreamOpen: false, _options)
             : base.Create(transport, isServer);
 
-    // By the variable's type: SslStream's own members would run the stock handshake.
-    protected override Task ShakeHandsAsync(SslStream stream, SslClientAuthenticationOptions options) =>
-        stream is KtlsStream ktls ? ktls.AuthenticateAsClientAsync(options) : base.ShakeHandsAsync(stream, options);
-
-    protected override Task ShakeHandsAsync(SslStream stream, SslServerAuthenticationOptions options) =>
-        stream is KtlsStream ktls ? ktls.AuthenticateAsServerAsync(options) : base.ShakeHandsAsync(stream, options);
-
     private static void Require(KtlsOptions options) => options.Mode = KtlsMode.Required;
 
     private static bool ExpectsNoPadding(Socket socket)

@@ -42,14 +42,14 @@ internal class SslStreamMode : Mode
     public override async Task<Stream> ConnectAsync(Socket socket)
     {
         SslStream stream = Create(new NetworkStream(socket, ownsSocket: true), isServer: false);
-        await ShakeHandsAsync(stream, _client);
+        await stream.ShakeClientAsync(_client);
         return stream;
     }
 
     public override async Task<Stream> AcceptAsync(Socket socket)
     {
         SslStream stream = Create(new NetworkStream(socket, ownsSocket: true), isServer: true);
-        await ShakeHandsAsync(stream, _server);
+        await stream.ShakeServerAsync(_server);
         return stream;
     }
 
@@ -82,10 +82,4 @@ internal class SslStreamMode : Mode
     });
 
     protected virtual SslStream Create(NetworkStream transport, bool isServer) => new(transport);
-
-    protected virtual Task ShakeHandsAsync(SslStream stream, SslClientAuthenticationOptions options) =>
-        stream.AuthenticateAsClientAsync(options);
-
-    protected virtual Task ShakeHandsAsync(SslStream stream, SslServerAuthenticationOptions options) =>
-        stream.AuthenticateAsServerAsync(options);
 }

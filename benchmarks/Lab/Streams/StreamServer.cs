@@ -57,7 +57,7 @@ internal sealed class StreamServer(StreamServerOptions options)
         try
         {
             await using SslStream stream = _tls.CreateStream(new NetworkStream(socket, ownsSocket: true));
-            await TlsChoice.ShakeHandsAsync(stream, _authentication, cancellationToken);
+            await stream.ShakeServerAsync(_authentication, cancellationToken);
             _tally.Add(stream);
             switch (StreamProtocols.ScenarioOf(stream.NegotiatedApplicationProtocol))
             {

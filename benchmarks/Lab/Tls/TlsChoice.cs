@@ -49,16 +49,4 @@ internal sealed class TlsChoice
 
     public SslStream CreateStream(Stream transport) =>
         IsStock ? new SslStream(transport) : new KtlsStream(transport, leaveInnerStreamOpen: false, Options);
-
-    // By the variable's type: SslStream's own members would run the stock handshake.
-    public static Task ShakeHandsAsync(SslStream stream, SslClientAuthenticationOptions options, CancellationToken cancellationToken) =>
-        stream is KtlsStream ktls
-            ? ktls.AuthenticateAsClientAsync(options, cancellationToken)
-            : stream.AuthenticateAsClientAsync(options, cancellationToken);
-
-    /// <inheritdoc cref="ShakeHandsAsync(SslStream, SslClientAuthenticationOptions, CancellationToken)"/>
-    public static Task ShakeHandsAsync(SslStream stream, SslServerAuthenticationOptions options, CancellationToken cancellationToken) =>
-        stream is KtlsStream ktls
-            ? ktls.AuthenticateAsServerAsync(options, cancellationToken)
-            : stream.AuthenticateAsServerAsync(options, cancellationToken);
 }

@@ -42,7 +42,7 @@ internal sealed class BenchPair : IAsyncDisposable
             AllowTlsResume = false,
             EnabledSslProtocols = SslProtocols.Tls13,
         };
-        await Task.WhenAll(ShakeHandsAsync(pair.Client, client, cancellationToken), ShakeHandsAsync(pair.Server, server, cancellationToken));
+        await Task.WhenAll(pair.Client.ShakeClientAsync(client, cancellationToken), pair.Server.ShakeServerAsync(server, cancellationToken));
         return pair;
     }
 
@@ -71,14 +71,4 @@ internal sealed class BenchPair : IAsyncDisposable
             _ => new KtlsStream(inner, false, new KtlsOptions { Mode = KtlsMode.Disabled, DirectOpenSsl = true }),
         };
     }
-
-    private static Task ShakeHandsAsync(SslStream stream, SslClientAuthenticationOptions options, CancellationToken cancellationToken) =>
-        stream is KtlsStream ktls
-            ? ktls.AuthenticateAsClientAsync(options, cancellationToken)
-            : stream.AuthenticateAsClientAsync(options, cancellationToken);
-
-    private static Task ShakeHandsAsync(SslStream stream, SslServerAuthenticationOptions options, CancellationToken cancellationToken) =>
-        stream is KtlsStream ktls
-            ? ktls.AuthenticateAsServerAsync(options, cancellationToken)
-            : stream.AuthenticateAsServerAsync(options, cancellationToken);
 }

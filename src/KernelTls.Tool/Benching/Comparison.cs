@@ -2,7 +2,6 @@ using System.Diagnostics;
 using System.Net.Security;
 using System.Net.Sockets;
 using System.Security.Cryptography.X509Certificates;
-using KernelTls.Tool.Serving;
 using Microsoft.Win32.SafeHandles;
 
 namespace KernelTls.Tool.Benching;

@@ -71,7 +71,7 @@ internal static class InfoCommand
             platform.Kernel.CanZeroCopySendFile,
             NetworkDevice.ReadAll(),
             new(Machine.Sysctl("net.core.busy_read"), Machine.Sysctl("net.core.busy_poll")),
-            KernelCounters.Read());
+            TlsStat.Read());
     }
 
     private static InfoReport.ToggleState ReadToggle()
@@ -120,7 +120,7 @@ internal static class InfoCommand
             select (string[])[cipher.Cipher, .. from c in report.Capabilities where c.Cipher == cipher.Cipher select Describe(c.Reason)]);
         ShowDevices(report, terminal);
         terminal.Line();
-        terminal.Line($"counters ({KernelCounters.Path}, the trial's own included):");
+        terminal.Line($"counters ({TlsStat.Path}, the trial's own included):");
         terminal.Line(report.Counters is null ? "  none: no tls module" : "  " + string.Join(' ', report.Counters.Select(c => $"{c.Key}={c.Value}")));
     }
 

@@ -49,11 +49,11 @@ internal static class TopCommand
 
     private static async Task RunAsync(int? processId, TimeSpan interval, int count, Terminal terminal, CancellationToken cancellationToken)
     {
-        if (processId is null && KernelCounters.Read() is null)
+        if (processId is null && TlsStat.Read() is null)
         {
             throw new ToolFailedException(
                 ExitCode.Failed,
-                $"there is nothing to watch: the kernel has no {KernelCounters.Path}. {TlsModule.Read("/", KtlsPlatform.KernelRelease).ToDo} Or name a .NET process: --process PID.");
+                $"there is nothing to watch: the kernel has no {TlsStat.Path}. {TlsModule.Read("/", KtlsPlatform.KernelRelease).ToDo} Or name a .NET process: --process PID.");
         }
 
         await using ProcessWatch? watch = processId is { } id ? await ProcessWatch.StartAsync(id, interval, cancellationToken) : null;
@@ -68,7 +68,7 @@ internal static class TopCommand
         for (int i = 0; i < count; i++)
         {
             bool ended = watch?.Ended.IsCompleted ?? false;
-            SortedDictionary<string, long>? now = KernelCounters.Read();
+            SortedDictionary<string, long>? now = TlsStat.Read();
             double seconds = i == 0 ? 0 : Stopwatch.GetElapsedTime(last).TotalSeconds;
             last = Stopwatch.GetTimestamp();
             Dictionary<string, double> rates = i == 0

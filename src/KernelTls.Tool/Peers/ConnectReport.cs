@@ -62,7 +62,7 @@ internal sealed class ConnectReport(Terminal terminal, string peer, IReadOnlyDic
     /// <param name="how">How it stands, or ended.</param>
     public void Count(string kind, long sent, long received, string how)
     {
-        SortedDictionary<string, long> changes = KernelCounters.Changes(before, KernelCounters.Read());
+        SortedDictionary<string, long> changes = KernelCounters.Changes(before, TlsStat.Read());
         if (terminal.IsJson)
         {
             terminal.JsonLine(new { @event = kind, how, sent, received, counters = changes }, toErrors: true);

@@ -30,7 +30,7 @@ internal sealed class KernelConnections(PeerSettings peer, Conversation conversa
             offload.Receive,
             offload.ReceiveFallbackReason,
             known,
-            KernelCounters.Changes(before, KernelCounters.Read()));
+            KernelCounters.Changes(before, TlsStat.Read()));
     }
 
     /// <summary>A connection that leaves its session behind, and one that would resume it and changes its keys.</summary>

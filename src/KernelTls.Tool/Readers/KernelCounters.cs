@@ -2,45 +2,14 @@ using System.Globalization;
 
 namespace KernelTls.Tool.Readers;
 
-/// <summary>
-/// The kernel's own counters of TLS sockets (/proc/net/tls_stat, Documentation/networking/tls.rst), of this network namespace:
-/// every process's sockets are in them.
-/// </summary>
+/// <summary>The kernel's own counters of TLS sockets, before and after.</summary>
 internal static class KernelCounters
 {
-    public const string Path = "/proc/net/tls_stat";
-
-    /// <summary>By the kernel's names; <see langword="null"/> where the tls module is not there.</summary>
-    public static SortedDictionary<string, long>? Read()
-    {
-        string[] lines;
-        try
-        {
-            lines = File.ReadAllLines(Path);
-        }
-        catch (Exception e) when (e is IOException or UnauthorizedAccessException)
-        {
-            return null;
-        }
-
-        SortedDictionary<string, long> counters = new(StringComparer.Ordinal);
-        foreach (string line in lines)
-        {
-            string[] fields = line.Split((char[]?)null, StringSplitOptions.RemoveEmptyEntries);
-            if (fields.Length == 2 && long.TryParse(fields[1], CultureInfo.InvariantCulture, out long value))
-            {
-                counters[fields[0]] = value;
-            }
-        }
-
-        return counters;
-    }
-
-    /// <summary>As <see cref="Read"/>, to compare with later: the trial by which this process finds out what it can do is in it.</summary>
+    /// <summary>As <see cref="TlsStat.Read"/>, to compare with later: the trial by which this process finds out what it can do is in it.</summary>
     public static SortedDictionary<string, long>? ReadFirst()
     {
         _ = KtlsPlatform.IsSupported;
-        return Read();
+        return TlsStat.Read();
     }
 
     /// <summary>What rose or fell between two readings.</summary>

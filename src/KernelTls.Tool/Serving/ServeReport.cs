@@ -19,7 +19,7 @@ internal sealed class ServeReport(Terminal terminal)
 
         terminal.Line($"serving {directory} at {address}");
         terminal.Line(KtlsPlatform.IsSupported
-            ? $"kernel TLS can be had here; {KernelCounters.Path} before: {KernelCounters.Describe(KernelCounters.Changes(null, _before))}"
+            ? $"kernel TLS can be had here; {TlsStat.Path} before: {KernelCounters.Describe(KernelCounters.Changes(null, _before))}"
             : $"no kernel TLS here, the stock TLS serves: {Advice.Named(KtlsPlatform.NotSupportedReason)}");
     }
 
@@ -37,7 +37,7 @@ internal sealed class ServeReport(Terminal terminal)
 
     public void Closed(ServedConnections.Description connection, double seconds, int open)
     {
-        SortedDictionary<string, long> counters = KernelCounters.Changes(_before, KernelCounters.Read());
+        SortedDictionary<string, long> counters = KernelCounters.Changes(_before, TlsStat.Read());
         if (terminal.IsJson)
         {
             terminal.JsonLine(new { @event = "closed", id = connection.Id, seconds, open, counters });
@@ -63,7 +63,7 @@ internal sealed class ServeReport(Terminal terminal)
 
     public void Stopped(int served)
     {
-        SortedDictionary<string, long> counters = KernelCounters.Changes(_before, KernelCounters.Read());
+        SortedDictionary<string, long> counters = KernelCounters.Changes(_before, TlsStat.Read());
         if (terminal.IsJson)
         {
             terminal.JsonLine(new { @event = "stopped", connections = served, counters });

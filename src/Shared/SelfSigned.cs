@@ -2,7 +2,7 @@ using System.Net;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 
-namespace KernelTls.Tool.Serving;
+namespace KernelTls;
 
 /// <summary>A certificate for localhost that only this process knows the key of: for trying things, browsers warn of it.</summary>
 internal static class SelfSigned
