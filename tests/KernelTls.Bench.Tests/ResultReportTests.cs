@@ -50,6 +50,26 @@ public sealed class ResultReportTests : IDisposable
     }
 
     [Fact]
+    public void A_goal_that_compares_with_what_was_not_measured_is_named()
+    {
+        const string Line = "not checked: idle-memory ktls <= 0.45, < poc: poc was not measured";
+        BenchResults results = Results.Of(
+            ("idle-memory", "sslstream", 100_000),
+            ("idle-memory", "ktls", 40_000),
+            ("h1-get-64k", "sslstream", 1_000_000),
+            ("h1-get-64k", "poc", 1_250_000),
+            ("h1-get-64k", "ktls", 600_000),
+            ("static-server-64k", "ktls", 480_000));
+        using StringWriter table = new();
+        Assert.True(new ResultTable(results).Write(table));
+        Write(results);
+
+        string[] lines = [.. table.ToString().Split('\n').Where(line => line.StartsWith("not checked:", StringComparison.Ordinal))];
+        Assert.Equal([Line, "not checked: static-server-64k ktls <= 1.25: nginx-ktls was not measured"], lines);
+        Assert.Contains($"\n- {Line}\n", Page, StringComparison.Ordinal);
+    }
+
+    [Fact]
     public void A_missed_goal_comes_with_its_profile_or_the_command_that_makes_one()
     {
         Write(Everything);

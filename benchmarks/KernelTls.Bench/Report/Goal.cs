@@ -1,4 +1,5 @@
 using System.Text.Json;
+using KernelTls.Bench.Scenarios;
 
 namespace KernelTls.Bench.Report;
 
@@ -61,6 +62,22 @@ internal sealed record Goal(string Scenario, string Mode, double? Ratio, string?
         }
 
         return string.Join(", ", missed);
+    }
+
+    /// <summary>What of it cannot be judged, because what it compares with was not measured; null: nothing.</summary>
+    public string? DescribeUnchecked(Measurement measured, IReadOnlyList<Measurement> rows)
+    {
+        string[] missing =
+        [
+            .. new[]
+            {
+                Ratio is not null && measured.Ratio is null ? Row.Find(Scenario).Reference : null,
+                Below is { } mode && !rows.Any(row => row.Scenario == Scenario && row.Mode == mode) ? mode : null,
+            }.OfType<string>(),
+        ];
+        return missing.Length == 0
+            ? null
+            : $"not checked: {Scenario} {Mode} {Describe(measured.Unit)}: {string.Join(", ", missing)} was not measured";
     }
 
     private static IReadOnlyList<Goal> Load()

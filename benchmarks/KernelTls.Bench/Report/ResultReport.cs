@@ -70,6 +70,12 @@ internal sealed class ResultReport
 
         (Measurement Row, Goal Goal, string Missed)[] failed = [.. judged.Where(one => one.Missed.Length > 0)];
         page.Append($"\n## Goals\n\n{judged.Count - failed.Length} of {judged.Count} goals that were measured hold; {Goal.All.Count} there are.\n");
+        string[] notChecked = [.. _results.Rows.Select(row => Goal.Find(row)?.DescribeUnchecked(row, _results.Rows)).OfType<string>()];
+        if (notChecked.Length > 0)
+        {
+            page.Append($"\n- {string.Join("\n- ", notChecked)}\n");
+        }
+
         if (failed.Length == 0)
         {
             return;
