@@ -103,13 +103,29 @@ static void RunTest(const Test* test, bool kernelTls, Totals* totals)
 
 int main(int count, char** arguments)
 {
-    static const Test* const s_suites[] = {g_libraryTests,   g_argumentTests,      g_handshakeTests,
-                                           g_helloTests,     g_switchTests,        g_clientCertificateTests,
-                                           g_resumeTests,    g_serverOptionTests,  g_verifyTests,
-                                           g_ioTests,        g_sendFileTests,      g_socketSendTests,
-                                           g_closeTests,     g_keyUpdateTests,     g_sessionTests,
-                                           g_pollerTests,    g_postHandshakeTests, g_kernelTests,
-                                           g_directionTests, g_paddingTests};
+    static const Test* const s_suites[] = {
+        g_libraryTests,
+        g_argumentTests,
+        g_handshakeTests,
+        g_helloTests,
+        g_switchTests,
+        g_clientCertificateTests,
+        g_resumeTests,
+        g_serverOptionTests,
+        g_verifyTests,
+        g_ioTests,
+        g_sendFileTests,
+        g_socketSendTests,
+        g_closeTests,
+        g_keyUpdateTests,
+        g_sessionTests,
+        g_pollerTests,
+        g_postHandshakeTests,
+        g_postHandshakeFailureTests,
+        g_postHandshakeFullTests,
+        g_kernelTests,
+        g_directionTests,
+        g_paddingTests};
     const char* filter = count > 1 ? arguments[1] : "";
     Totals totals = {0, 0, 0};
     struct timespec start;

@@ -36,6 +36,8 @@ extern const Test g_keyUpdateTests[];
 extern const Test g_sessionTests[];
 extern const Test g_pollerTests[];
 extern const Test g_postHandshakeTests[];
+extern const Test g_postHandshakeFailureTests[];
+extern const Test g_postHandshakeFullTests[];
 extern const Test g_kernelTests[];
 
 _Noreturn void Test_Fail(const char* file, int line, const char* format, ...) __attribute__((format(printf, 3, 4)));

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A request for the client's certificate after the handshake, or its answer, that finds no room in the socket.
+ */
+#include "request.h"
+#include "test.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* Fills the way to the other end with data that the kernel makes records of, or with noise where OpenSSL does: what it
+ * had begun to write would be in its way. Returns the bytes. */
+static size_t Fill(int socket)
+{
+    static const uint8_t s_noise[65536];
+    size_t filled = 0;
+    for (ssize_t sent; (sent = send(socket, s_noise, sizeof(s_noise), MSG_DONTWAIT | MSG_NOSIGNAL)) > 0;)
+    {
+        filled += (size_t)sent;
+    }
+    return filled;
+}
+
+/* Reads what is there; records: as data of the connection, else as the noise it is. */
+static size_t Drain(KtlsConnection* connection, int socket, bool records, size_t most)
+{
+    uint8_t drain[65536];
+    size_t wanted = most < sizeof(drain) ? most : sizeof(drain);
+    if (!records)
+    {
+        ssize_t drained = recv(socket, drain, wanted, 0);
+        CHECK(drained > 0 || errno == EAGAIN);
+        return drained > 0 ? (size_t)drained : 0;
+    }
+    KtlsResult result;
+    CHECK_EQ(KtlsNative_Read(connection, socket, drain, (int32_t)wanted, &result), 0);
+    CHECK(result.status == KTLS_STATUS_OK || result.status == KTLS_STATUS_WANT_READ);
+    return (size_t)result.bytes;
+}
+
+static void DrainAll(KtlsConnection* connection, int socket, bool records, size_t filled)
+{
+    while (filled > 0)
+    {
+        size_t drained = Drain(connection, socket, records, filled);
+        filled -= drained;
+        if (drained == 0)
+        {
+            Fixture_Wait(socket, POLLIN);
+        }
+    }
+}
+
+/* Returns whether the request had to wait: what fills the way may yet find room at the other end. */
+static bool Full_at_the_request_once(int32_t flags)
+{
+    bool records = (flags & KTLS_FLAG_ENABLE_KTLS) != 0;
+    Link link = Request_Establish(flags, 0, 0, true);
+    Fixture_ShrinkBuffers(&link.pair);
+    size_t filled = Fill(link.pair.server);
+    bool waited = Request_Once(&link) == KTLS_STATUS_WANT_WRITE;
+    for (int i = 0; i < 3; i++)
+    {
+        Request_ServerMayNotRead(&link);
+        CHECK(Request_Once(&link) <= KTLS_STATUS_WANT_WRITE);
+    }
+    DrainAll(link.client, link.pair.client, records, filled);
+    Fixture_Wait(link.pair.server, POLLOUT);
+    Request_StartAndPause(&link);
+    Request_Answer(&link, -1);
+    CHECK_EQ(Request_Finish(&link, Fixture_Accept, 0).status, KTLS_STATUS_OK);
+    Fixture_CheckPeerChain(link.server, 2);
+    Link_TransferBothWays(&link, 1000);
+    Link_Free(&link);
+    return waited;
+}
+
+static void Full_at_the_request(int32_t flags)
+{
+    int attempts = 1;
+    while (!Full_at_the_request_once(flags))
+    {
+        CHECK(++attempts <= 20);
+    }
+}
+
+static void Full_at_the_request_in_user_space(void)
+{
+    Full_at_the_request(0);
+}
+
+static void Full_at_the_request_in_the_kernel(void)
+{
+    Full_at_the_request(KTLS_FLAG_ENABLE_KTLS);
+}
+
+/* The leaf and copies of the intermediate: with many of them the answer is more than a record can hold. */
+static void UseLongChain(Link* link, int32_t count)
+{
+    KtlsResult result;
+    KtlsBlob chain[100];
+    CHECK(count <= 100);
+    for (int32_t i = 0; i < count; i++)
+    {
+        chain[i] = g_fixture.chain[i > 0];
+    }
+    CHECK_EQ(KtlsNative_UseCertificate(link->client, chain, count, (intptr_t)g_fixture.key, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_OK);
+}
+
+static void CheckServerSeesCount(Link* link, int32_t count)
+{
+    intptr_t certificate;
+    CHECK_EQ(KtlsNative_GetPeerCertificate(link->server, count - 1, &certificate), 0);
+    CHECK(Fixture_IsInChain(certificate, count > 1));
+    CHECK_EQ(KtlsNative_GetPeerCertificate(link->server, count, &certificate), ENODATA);
+}
+
+static bool Full_at_the_answer_once(int32_t flags, int32_t count)
+{
+    bool records = (flags & KTLS_FLAG_ENABLE_KTLS) != 0;
+    Link link = Request_Establish(flags, 0, 0, false);
+    CHECK_EQ(Request_Once(&link), KTLS_STATUS_WANT_READ);
+    Fixture_ShrinkBuffers(&link.pair);
+    Request_Pause(&link);
+    UseLongChain(&link, count);
+    size_t filled = Fill(link.pair.client);
+    bool waited = Request_ReadNothing(&link) == KTLS_STATUS_WANT_WRITE;
+    for (int i = 0; i < 3; i++)
+    {
+        CHECK(Request_ReadNothing(&link) <= KTLS_STATUS_WANT_WRITE);
+    }
+    if (!records)
+    {
+        DrainAll(link.server, link.pair.server, false, filled);
+        filled = 0;
+    }
+    /* The server meets the data before the answer, and hands it out. */
+    int32_t status;
+    while ((status = Request_Once(&link)) != KTLS_STATUS_OK)
+    {
+        CHECK(status == KTLS_STATUS_WANT_READ || status == KTLS_STATUS_DATA_WAITING);
+        if (status == KTLS_STATUS_DATA_WAITING)
+        {
+            filled -= Drain(link.server, link.pair.server, true, filled);
+        }
+        else
+        {
+            CHECK(Request_ReadNothing(&link) <= KTLS_STATUS_WANT_WRITE);
+            struct pollfd wait = {link.pair.server, POLLIN, 0};
+            (void)poll(&wait, 1, 10);
+        }
+    }
+    CHECK_EQ(filled, 0);
+    CheckServerSeesCount(&link, count);
+    Link_TransferBothWays(&link, 1000);
+    Link_Free(&link);
+    return waited;
+}
+
+/* One record for each message, and several for one. */
+static void Full_at_the_answer(int32_t flags)
+{
+    static const int32_t s_counts[] = {2, 60};
+    for (size_t i = 0; i < 2; i++)
+    {
+        int attempts = 1;
+        while (!Full_at_the_answer_once(flags, s_counts[i]))
+        {
+            CHECK(++attempts <= 20);
+        }
+    }
+}
+
+static void Full_at_the_answer_in_user_space(void)
+{
+    Full_at_the_answer(0);
+}
+
+static void Full_at_the_answer_in_the_kernel(void)
+{
+    Full_at_the_answer(KTLS_FLAG_ENABLE_KTLS);
+}
+
+/* Writes until nothing fits. Returns the bytes taken; OpenSSL holds a record of what follows them. */
+static size_t WriteUntilFull(KtlsConnection* connection, int socket, const uint8_t* data, size_t length)
+{
+    size_t written = 0;
+    for (size_t taken; (taken = Link_SendSome(connection, socket, data + written, length - written)) > 0;)
+    {
+        written += taken;
+    }
+    CHECK(written < length);
+    return written;
+}
+
+/* Reads all there is now and checks it against the pattern. */
+static size_t ReadPattern(KtlsConnection* connection, int socket, const uint8_t* data, size_t from)
+{
+    KtlsResult result;
+    uint8_t buffer[20000];
+    CHECK_EQ(KtlsNative_Read(connection, socket, buffer, sizeof(buffer), &result), 0);
+    CHECK(result.status == KTLS_STATUS_OK || result.status == KTLS_STATUS_WANT_READ);
+    CHECK(memcmp(buffer, data + from, (size_t)result.bytes) == 0);
+    return from + (size_t)result.bytes;
+}
+
+/* The request meets a client whose own Write waits for room, as one that uploads does. */
+static void A_write_of_the_client_waits(void)
+{
+    enum
+    {
+        SIZE = 4000000
+    };
+    KtlsResult result;
+    uint8_t* data = malloc(SIZE);
+    CHECK(data != NULL);
+    for (size_t i = 0; i < SIZE; i++)
+    {
+        data[i] = Fixture_PatternAt(i);
+    }
+    Link link = Request_Establish(0, 0, 0, true);
+    CHECK_EQ(Request_Once(&link), KTLS_STATUS_WANT_READ);
+    Fixture_ShrinkBuffers(&link.pair);
+    size_t written = WriteUntilFull(link.client, link.pair.client, data, SIZE);
+    size_t received = 0;
+    Request_Pause(&link);
+    bool waits = true;
+    int32_t status;
+    while ((status = Request_Once(&link)) != KTLS_STATUS_OK)
+    {
+        if (waits)
+        {
+            CHECK_EQ(Request_ReadNothing(&link), KTLS_STATUS_WANT_CERTIFICATE);
+            int32_t length = (int32_t)(SIZE - written);
+            CHECK_EQ(KtlsNative_Write(link.client, link.pair.client, data + written, length, &result), 0);
+            CHECK(result.status == KTLS_STATUS_OK || result.status == KTLS_STATUS_WANT_WRITE);
+            written += (size_t)result.bytes;
+            waits = result.status != KTLS_STATUS_OK;
+            if (!waits)
+            {
+                CHECK_EQ(KtlsNative_Write(link.client, link.pair.client, data, 1, &result), EBUSY);
+            }
+        }
+        else
+        {
+            CHECK(Request_ReadNothing(&link) <= KTLS_STATUS_WANT_WRITE);
+        }
+        if (status == KTLS_STATUS_DATA_WAITING)
+        {
+            received = ReadPattern(link.server, link.pair.server, data, received);
+        }
+    }
+    CHECK(!waits);
+    CHECK_EQ(received, written);
+    Fixture_CheckPeerChain(link.server, 2);
+    Link_TransferBothWays(&link, 50000);
+    Link_Free(&link);
+    free(data);
+}
+
+/* OpenSSL would end the connection. */
+static void A_write_of_the_server_waits(void)
+{
+    enum
+    {
+        SIZE = 4000000
+    };
+    KtlsResult result;
+    uint8_t* data = calloc(1, SIZE);
+    CHECK(data != NULL);
+    Link link = Request_Establish(0, 0, 0, true);
+    Fixture_ShrinkBuffers(&link.pair);
+    size_t written = WriteUntilFull(link.server, link.pair.server, data, SIZE);
+    size_t received = 0;
+    Request_CheckRefusal(link.server, link.pair.server, EBUSY);
+    do
+    {
+        received = ReadPattern(link.client, link.pair.client, data, received);
+        CHECK_EQ(
+            KtlsNative_Write(link.server, link.pair.server, data + written, (int32_t)(SIZE - written), &result), 0);
+        written += (size_t)result.bytes;
+    } while (result.status == KTLS_STATUS_WANT_WRITE);
+    int32_t status = Request_Once(&link);
+    while (received < written)
+    {
+        received = ReadPattern(link.client, link.pair.client, data, received);
+        status = status == KTLS_STATUS_WANT_WRITE ? Request_Once(&link) : status;
+    }
+    Request_StartAndPause(&link);
+    Request_Answer(&link, -1);
+    CHECK_EQ(Request_Finish(&link, Fixture_Accept, 0).status, KTLS_STATUS_OK);
+    Link_TransferBothWays(&link, 50000);
+    Link_Free(&link);
+    free(data);
+}
+
+const Test g_postHandshakeFullTests[] = {
+    {"post-handshake: a full socket at the request", Full_at_the_request_in_user_space, false},
+    {"post-handshake: a full socket at the request, in the kernel", Full_at_the_request_in_the_kernel, true},
+    {"post-handshake: a full socket at the answer", Full_at_the_answer_in_user_space, false},
+    {"post-handshake: a full socket at the answer, in the kernel", Full_at_the_answer_in_the_kernel, true},
+    {"post-handshake: a write of the client's waits", A_write_of_the_client_waits, false},
+    {"post-handshake: a write of the server's waits", A_write_of_the_server_waits, false},
+    {NULL, NULL, false}};
