@@ -68,26 +68,6 @@ public class ReverseProxyTests
         return client;
     }
 
-    private static async Task<Nginx> StartAsync(InteropServer server, SslProtocols version)
-    {
-        Nginx nginx = new(
-            directory => Certificates.WriteAuthority(directory),
-            (directory, port) => $$"""
-                listen 127.0.0.1:{{port}};
-                client_max_body_size 0;
-                location / {
-                    proxy_pass https://upstream;
-                    proxy_http_version 1.1;
-                    proxy_set_header Connection "";
-                    proxy_ssl_protocols {{(version == SslProtocols.Tls12 ? "TLSv1.2" : "TLSv1.3")}};
-                    proxy_ssl_name localhost;
-                    proxy_ssl_server_name on;
-                    proxy_ssl_verify on;
-                    proxy_ssl_trusted_certificate {{directory}}/authority.pem;
-                }
-                """,
-            $"server 127.0.0.1:{server.Port}; keepalive 20;");
-        await nginx.StartedAsync();
-        return nginx;
-    }
+    private static Task<Nginx> StartAsync(InteropServer server, SslProtocols version) =>
+        Nginx.StartProxyAsync(server.Port, version, "proxy_set_header Connection \"\";", keepAlive: 20);
 }

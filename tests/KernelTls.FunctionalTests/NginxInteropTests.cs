@@ -71,7 +71,7 @@ public class NginxInteropTests : InteropTest
     {
         TlsStatistics before = TlsStatistics.Read();
         using ForeignPeer listener = new();
-        using Nginx nginx = await ProxyAsync(listener, version);
+        using Nginx nginx = await Nginx.StartProxyAsync(listener.Port, version, "proxy_ssl_conf_command Options KTLS;");
         using SocketsHttpHandler handler = new() { UseProxy = false };
         using HttpClient client = new(handler) { BaseAddress = new Uri($"http://127.0.0.1:{nginx.Port}"), Timeout = Limits.Wait };
 
@@ -127,34 +127,10 @@ public class NginxInteropTests : InteropTest
                 sendfile on;
                 ssl_certificate {directory}/certificate.pem;
                 ssl_certificate_key {directory}/key.pem;
-                ssl_protocols {Name(version)};
+                ssl_protocols {Nginx.NameOf(version)};
                 ssl_conf_command Options KTLS;
                 """);
         await nginx.StartedAsync();
         return nginx;
     }
-
-    private static async Task<Nginx> ProxyAsync(ForeignPeer upstream, SslProtocols version)
-    {
-        Nginx nginx = new(
-            directory => Certificates.WriteAuthority(directory),
-            (directory, port) => $$"""
-                listen 127.0.0.1:{{port}};
-                client_max_body_size 0;
-                location / {
-                    proxy_pass https://127.0.0.1:{{upstream.Port}};
-                    proxy_http_version 1.1;
-                    proxy_ssl_protocols {{Name(version)}};
-                    proxy_ssl_conf_command Options KTLS;
-                    proxy_ssl_name localhost;
-                    proxy_ssl_server_name on;
-                    proxy_ssl_verify on;
-                    proxy_ssl_trusted_certificate {{directory}}/authority.pem;
-                }
-                """);
-        await nginx.StartedAsync();
-        return nginx;
-    }
-
-    private static string Name(SslProtocols version) => version == SslProtocols.Tls12 ? "TLSv1.2" : "TLSv1.3";
 }

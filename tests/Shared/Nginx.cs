@@ -1,3 +1,5 @@
+using System.Security.Authentication;
+
 namespace KernelTls.Tests;
 
 /// <summary>nginx in the foreground: one process, its own files, a port of its own on 127.0.0.1.</summary>
@@ -35,6 +37,37 @@ internal sealed class Nginx : IDisposable
     }
 
     public int Port => _port.Number;
+
+    /// <summary>A version as its configuration spells it.</summary>
+    public static string NameOf(SslProtocols version) => version == SslProtocols.Tls12 ? "TLSv1.2" : "TLSv1.3";
+
+    /// <summary>Plain http in front of a server of ours on 127.0.0.1, whose certificate for localhost it verifies.</summary>
+    /// <param name="upstream">The server's port.</param>
+    /// <param name="version">What it speaks with the server.</param>
+    /// <param name="more">What else its configuration says of the server.</param>
+    /// <param name="keepAlive">How many connections it keeps; 0: it opens one for each request.</param>
+    public static async Task<Nginx> StartProxyAsync(int upstream, SslProtocols version, string more, int keepAlive = 0)
+    {
+        Nginx nginx = new(
+            directory => Certificates.WriteAuthority(directory),
+            (directory, port) => $$"""
+                listen 127.0.0.1:{{port}};
+                client_max_body_size 0;
+                location / {
+                    proxy_pass https://upstream;
+                    proxy_http_version 1.1;
+                    proxy_ssl_protocols {{NameOf(version)}};
+                    proxy_ssl_name localhost;
+                    proxy_ssl_server_name on;
+                    proxy_ssl_verify on;
+                    proxy_ssl_trusted_certificate {{directory}}/authority.pem;
+                    {{more}}
+                }
+                """,
+            $"server 127.0.0.1:{upstream}; {(keepAlive > 0 ? $"keepalive {keepAlive};" : "")}");
+        await nginx.StartedAsync();
+        return nginx;
+    }
 
     /// <summary>Its own account, with what its debugging adds.</summary>
     public string Log => File.ReadAllText(LogPath);
