@@ -64,11 +64,7 @@ public class FileFailureTests
         List<string> endings = [];
         foreach (int length in new[] { size - 1, size + 1 })
         {
-            await using Server server = await StartAsync(m, context =>
-            {
-                context.Response.ContentLength = length;
-                return context.Response.SendFileAsync(file.FullName);
-            });
+            await using Server server = await StartAsync(m, Sending(file, length));
             server.FailsOnPurpose = true;
             using HttpClient client = Server.CreateClient();
             Exception seen = await Assert.ThrowsAsync<HttpRequestException>(() => client.GetByteArrayAsync(server.Https).InTime());
@@ -195,9 +191,7 @@ public class FileFailureTests
                 ended.SetResult(await Record.ExceptionAsync(
                     () => context.Response.SendFileAsync(file.FullName, 0, null, abort ? default : cancellation.Token)));
             });
-            await using SslStream client = await server.ConnectAsync();
-            await Raw.RequestAsync(client, "/");
-            await Raw.ReadHeadAsync(client);
+            await using SslStream client = await AskAsync(server);
             await ended.Task.StaysPending();
 
             HttpContext context = await begun.Task.InTime();
@@ -263,15 +257,9 @@ public class FileFailureTests
         using PatternFile file = Sparse(Large);
         await using Server server = await StartAsync(
             mode,
-            context =>
-            {
-                context.Response.ContentLength = Large;
-                return context.Response.SendFileAsync(file.FullName);
-            },
+            Sending(file, Large),
             new MinDataRate(bytesPerSecond: 1_000_000, gracePeriod: TimeSpan.FromSeconds(1.1)));
-        await using SslStream client = await server.ConnectAsync();
-        await Raw.RequestAsync(client, "/");
-        await Raw.ReadHeadAsync(client);
+        await using SslStream client = await AskAsync(server);
 
         await server.Events.WaitForAsync(e => e.Id.Name == "ResponseMinimumDataRateNotSatisfied", "Kestrel to lose patience");
         await server.Events.WaitForAsync(e => e.Id.Name == "ConnectionStop", "the connection to stop");
@@ -288,15 +276,9 @@ public class FileFailureTests
         using PatternFile file = new(Size);
         await using Server server = await StartAsync(
             mode,
-            context =>
-            {
-                context.Response.ContentLength = Size;
-                return context.Response.SendFileAsync(file.FullName);
-            },
+            Sending(file, Size),
             new MinDataRate(bytesPerSecond: 200_000, gracePeriod: TimeSpan.FromSeconds(1.1)));
-        await using SslStream client = await server.ConnectAsync();
-        await Raw.RequestAsync(client, "/");
-        await Raw.ReadHeadAsync(client);
+        await using SslStream client = await AskAsync(server);
         using PeriodicTimer timer = new(TimeSpan.FromMilliseconds(100));
         byte[] body = new byte[Size];
         for (int read = 0; read < Size; read += Piece)
@@ -315,11 +297,7 @@ public class FileFailureTests
     public Task A_file_that_shrinks_is_a_truncated_response(TlsMode mode) => SideBySide.RunAsync(mode, async m =>
     {
         using PatternFile file = Sparse(Large);
-        await using Server server = await StartAsync(m, context =>
-        {
-            context.Response.ContentLength = Large;
-            return context.Response.SendFileAsync(file.FullName);
-        });
+        await using Server server = await StartAsync(m, Sending(file, Large));
         server.FailsOnPurpose = true;
         using HttpClient client = Server.CreateClient();
         using HttpResponseMessage response = await client.GetAsync(server.Https, HttpCompletionOption.ResponseHeadersRead).InTime();
@@ -334,6 +312,22 @@ public class FileFailureTests
         await UntilClosedAsync(file);
         return $"{seen.GetType()} {seen.InnerException is IOException} {error.Id} {error.Category} {error.Exception!.GetType()}";
     });
+
+    /// <summary>A response that is to have this length, and the file as its body.</summary>
+    private static RequestDelegate Sending(PatternFile file, int length) => context =>
+    {
+        context.Response.ContentLength = length;
+        return context.Response.SendFileAsync(file.FullName);
+    };
+
+    /// <summary>A client that has the head of its answer, and reads nothing more of itself.</summary>
+    private static async Task<SslStream> AskAsync(Server server)
+    {
+        SslStream client = await server.ConnectAsync();
+        await Raw.RequestAsync(client, "/");
+        await Raw.ReadHeadAsync(client);
+        return client;
+    }
 
     /// <summary>With little room in the server's socket.</summary>
     private static Task<Server> StartAsync(TlsMode mode, RequestDelegate handler, MinDataRate? rate = null) => Server.StartAsync(

@@ -1,6 +1,5 @@
 using System.Buffers;
 using System.IO.Pipelines;
-using System.Security.Authentication;
 using KernelTls.AspNetCore.Tls;
 using KernelTls.Tests;
 using Microsoft.AspNetCore.Http;
@@ -20,9 +19,9 @@ public class FilePlaceholderTests
     public async Task Files_and_memory_are_sent_in_turn(TlsMode mode)
     {
         using PatternFile file = new(300_000);
-        await using TlsPair pair = await TlsPair.ConnectAsync(TlsMode.Stock, mode, SslProtocols.Tls13);
-        TlsPipeWriter writer = new((KtlsStream)pair.Server, MemoryPool<byte>.Shared, Assert.Null);
-        Task receiving = Pattern.ReceiveAsync(pair.Client, 100_000);
+        await using PipeOutput output = await PipeOutput.CreateAsync(mode);
+        TlsPipeWriter writer = output.Writer;
+        Task receiving = Pattern.ReceiveAsync(output.Client, 100_000);
 
         Write(writer, Part(file, 0, 10_000));
         writer.Write(Pattern.Take(10_000, 10_000));
@@ -35,6 +34,7 @@ public class FilePlaceholderTests
 
         await receiving.InTime();
         Assert.Equal(0, writer.UnflushedBytes);
+        Assert.Empty(output.Failures);
     }
 
     [Fact]
@@ -57,16 +57,15 @@ public class FilePlaceholderTests
     public async Task Less_than_was_announced_breaks_the_connection(TlsMode mode)
     {
         using PatternFile file = new(10);
-        await using TlsPair pair = await TlsPair.ConnectAsync(TlsMode.Stock, mode, SslProtocols.Tls13);
-        List<Exception> failures = [];
-        TlsPipeWriter writer = new((KtlsStream)pair.Server, MemoryPool<byte>.Shared, failures.Add);
+        await using PipeOutput output = await PipeOutput.CreateAsync(mode);
+        TlsPipeWriter writer = output.Writer;
         writer.Announce(Part(file, 0, 10));
         writer.GetMemory();
 
         Assert.Throws<InvalidOperationException>(() => writer.Advance(9));
 
         writer.Withdraw();
-        Assert.Single(failures);
+        Assert.Single(output.Failures);
         Assert.True((await writer.WriteAsync(new byte[1]).InTime()).IsCompleted);
     }
 
@@ -76,20 +75,18 @@ public class FilePlaceholderTests
     public async Task Two_that_write_at_once_break_the_connection(TlsMode mode)
     {
         using PatternFile file = new(100_000);
-        await using TlsPair pair = await TlsPair.ConnectAsync(TlsMode.Stock, mode, SslProtocols.Tls13);
-        List<Exception> failures = [];
-        TlsPipeWriter output = new((KtlsStream)pair.Server, MemoryPool<byte>.Shared, failures.Add);
+        await using PipeOutput output = await PipeOutput.CreateAsync(mode);
         FeatureCollection request = new();
-        request.Set(new ResponseFiles(output, "id", NullLogger.Instance));
+        request.Set(new ResponseFiles(output.Writer, "id", NullLogger.Instance));
         request.Set<IHttpResponseFeature>(new HttpResponseFeature { Headers = { ContentLength = 100_000 } });
-        request.Set<IHttpResponseBodyFeature>(new Body(new Disturbed(output)));
+        request.Set<IHttpResponseBodyFeature>(new Body(new Disturbed(output.Writer)));
         ResponseFiles.Attach(request);
 
         await Assert.ThrowsAsync<ArgumentOutOfRangeException>(
             () => request.GetRequiredFeature<IHttpResponseBodyFeature>().SendFileAsync(file.FullName, 0, null));
 
-        Assert.IsType<ArgumentOutOfRangeException>(Assert.Single(failures));
-        Assert.True((await output.WriteAsync(new byte[1]).InTime()).IsCompleted);
+        Assert.IsType<ArgumentOutOfRangeException>(Assert.Single(output.Failures));
+        Assert.True((await output.Writer.WriteAsync(new byte[1]).InTime()).IsCompleted);
     }
 
     private static FilePlaceholder Part(PatternFile file, long offset, int length) => new(file.Handle, offset, length, ownsFile: false);

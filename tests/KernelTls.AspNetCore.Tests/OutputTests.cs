@@ -35,7 +35,7 @@ public class OutputTests
     [MemberData(nameof(All))]
     public async Task What_is_flushed_arrives_in_order(TlsMode mode)
     {
-        await using Output output = await Output.CreateAsync(mode);
+        await using PipeOutput output = await PipeOutput.CreateAsync(mode);
         const int Size = 3_000_000;
         Task<int> receiving = Pattern.ReceiveAsync(output.Client, Size);
         int written = 0;
@@ -55,7 +55,7 @@ public class OutputTests
     [MemberData(nameof(All))]
     public async Task A_flush_waits_for_a_reader_that_does_not_read(TlsMode mode)
     {
-        await using Output output = await Output.CreateAsync(mode);
+        await using PipeOutput output = await PipeOutput.CreateAsync(mode);
         output.Write(0, TlsPair.MoreThanFits);
         Assert.Equal(TlsPair.MoreThanFits, output.Writer.UnflushedBytes);
         Task<FlushResult> flushing = output.Writer.FlushAsync().AsTask();
@@ -71,7 +71,7 @@ public class OutputTests
     [MemberData(nameof(All))]
     public async Task A_cancelled_flush_loses_nothing(TlsMode mode)
     {
-        await using Output output = await Output.CreateAsync(mode);
+        await using PipeOutput output = await PipeOutput.CreateAsync(mode);
         using CancellationTokenSource cancellation = new();
         output.Write(0, TlsPair.MoreThanFits);
         Task<FlushResult> first = output.Writer.FlushAsync().AsTask();
@@ -96,7 +96,7 @@ public class OutputTests
     [MemberData(nameof(All))]
     public async Task Cancelling_without_a_flush_cancels_the_next(TlsMode mode)
     {
-        await using Output output = await Output.CreateAsync(mode);
+        await using PipeOutput output = await PipeOutput.CreateAsync(mode);
         output.Write(0, 1_000);
         output.Writer.CancelPendingFlush();
 
@@ -110,7 +110,7 @@ public class OutputTests
     [MemberData(nameof(All))]
     public async Task A_failed_write_is_told_once_and_completes_every_flush(TlsMode mode)
     {
-        await using Output output = await Output.CreateAsync(mode);
+        await using PipeOutput output = await PipeOutput.CreateAsync(mode);
         output.ClientSocketClose();
         FlushResult result = default;
         for (int i = 0; i < 100 && !result.IsCompleted; i++)
@@ -131,14 +131,14 @@ public class OutputTests
     [MemberData(nameof(All))]
     public async Task Completing_sends_what_is_left_unless_there_is_an_exception(TlsMode mode)
     {
-        await using Output output = await Output.CreateAsync(mode);
+        await using PipeOutput output = await PipeOutput.CreateAsync(mode);
         output.Write(0, 10_000);
         output.Writer.Complete();
         await output.Writer.DrainAsync().InTime();
         await Pattern.ReceiveAsync(output.Client, 10_000).InTime();
         Assert.Throws<InvalidOperationException>(() => output.Writer.GetMemory());
 
-        await using Output failed = await Output.CreateAsync(mode);
+        await using PipeOutput failed = await PipeOutput.CreateAsync(mode);
         failed.Write(0, 10_000);
         failed.Writer.Complete(new InvalidOperationException());
         await failed.Writer.DrainAsync().InTime();
@@ -150,7 +150,7 @@ public class OutputTests
     [MemberData(nameof(All))]
     public async Task Large_hints_get_what_they_ask_for(TlsMode mode)
     {
-        await using Output output = await Output.CreateAsync(mode);
+        await using PipeOutput output = await PipeOutput.CreateAsync(mode);
         Memory<byte> large = output.Writer.GetMemory(100_000);
         Assert.True(large.Length >= 100_000);
         Pattern.Take(100_000).CopyTo(large);
@@ -168,7 +168,7 @@ public class OutputTests
     [MemberData(nameof(OnOpenSsl))]
     public async Task A_response_allocates_nothing_of_its_own(TlsMode mode)
     {
-        await using Output output = await Output.CreateAsync(mode);
+        await using PipeOutput output = await PipeOutput.CreateAsync(mode);
         const int Rounds = 200;
         const int Size = 20_000;
         byte[] received = new byte[Size];
@@ -188,143 +188,5 @@ public class OutputTests
         Assert.InRange(allocated / Rounds, -8, 8);
         Assert.Equal(0, output.Pool.Rented);
         Assert.True(output.Pool.MaxRented >= Size / OutputSegment.BlockSize);
-    }
-
-    /// <summary>A writer over the server's stream of a pair.</summary>
-    private sealed class Output : IAsyncDisposable
-    {
-        private readonly TlsPair _pair;
-
-        private Output(TlsPair pair)
-        {
-            _pair = pair;
-            Writer = new TlsPipeWriter((KtlsStream)pair.Server, Pool, Failures.Add);
-        }
-
-        public CountingPool Pool { get; } = new();
-
-        public List<Exception> Failures { get; } = [];
-
-        public TlsPipeWriter Writer { get; }
-
-        public SslStream Client => _pair.Client;
-
-        public static async Task<Output> CreateAsync(TlsMode mode)
-        {
-            TlsPair pair = await TlsPair.ConnectAsync(TlsMode.Stock, mode, SslProtocols.Tls13);
-            pair.ShrinkBuffers();
-            return new Output(pair);
-        }
-
-        public void Write(long position, int count)
-        {
-            for (int done = 0; done < count;)
-            {
-                Span<byte> span = Writer.GetSpan();
-                int length = Math.Min(span.Length, count - done);
-                Pattern.At(position + done, length).Span.CopyTo(span);
-                Writer.Advance(length);
-                done += length;
-            }
-        }
-
-        /// <summary>By the calling thread, in a response that the socket has room for.</summary>
-        public long AllocatedByResponse(int size)
-        {
-            long before = GC.GetAllocatedBytesForCurrentThread();
-            Write(0, size);
-            Task<FlushResult>? waiting = Completed(Writer.FlushAsync());
-            long allocated = GC.GetAllocatedBytesForCurrentThread() - before;
-            Assert.Null(waiting);
-            return allocated;
-
-            static Task<FlushResult>? Completed(ValueTask<FlushResult> flush) => flush.IsCompletedSuccessfully ? null : flush.AsTask();
-        }
-
-        /// <summary>The same by the stream, from segments that are there.</summary>
-        public long AllocatedByWrite(int size)
-        {
-            CancellationToken none = CancellationToken.None;
-            OutputSegment? head = null;
-            OutputSegment? tail = null;
-            for (int done = 0; done < size;)
-            {
-                OutputSegment next = new();
-                next.Rent(Pool, 0);
-                next.Advance(Math.Min(OutputSegment.BlockSize, size - done));
-                next.Seal(done);
-                tail?.Append(next);
-                (head, tail) = (head ?? next, next);
-                done += next.Length;
-            }
-
-            ReadOnlySequence<byte> segments = new(head!, 0, tail!, tail!.Length);
-            long before = GC.GetAllocatedBytesForCurrentThread();
-            Task? waiting = Completed(((KtlsStream)_pair.Server).WriteAsync(segments, none));
-            long allocated = GC.GetAllocatedBytesForCurrentThread() - before;
-            Assert.Null(waiting);
-            for (OutputSegment? segment = head; segment is not null; segment = tail)
-            {
-                tail = segment.NextSegment;
-                segment.Return();
-            }
-
-            return allocated;
-
-            static Task? Completed(ValueTask write) => write.IsCompletedSuccessfully ? null : write.AsTask();
-        }
-
-        public void ClientSocketClose() => _pair.ClientSocket.Close(0);
-
-        public ValueTask DisposeAsync() => _pair.DisposeAsync();
-    }
-
-    /// <summary>Blocks of 4 KiB that are counted, and used again.</summary>
-    private sealed class CountingPool : MemoryPool<byte>
-    {
-        private readonly Stack<Block> _free = new();
-        private int _rented;
-
-        public int Rented => _rented;
-
-        public int MaxRented { get; private set; }
-
-        public override int MaxBufferSize => OutputSegment.BlockSize;
-
-        public override IMemoryOwner<byte> Rent(int minBufferSize = -1)
-        {
-            if (minBufferSize > MaxBufferSize)
-            {
-                throw new ArgumentOutOfRangeException(nameof(minBufferSize), minBufferSize, "More than a block.");
-            }
-
-            lock (_free)
-            {
-                MaxRented = Math.Max(MaxRented, ++_rented);
-                return _free.TryPop(out Block? block) ? block : new Block(this);
-            }
-        }
-
-        protected override void Dispose(bool disposing)
-        {
-        }
-
-        private void Return(Block block)
-        {
-            lock (_free)
-            {
-                _rented--;
-                _free.Push(block);
-            }
-        }
-
-        private sealed class Block(CountingPool pool) : IMemoryOwner<byte>
-        {
-            private readonly byte[] _bytes = new byte[OutputSegment.BlockSize];
-
-            public Memory<byte> Memory => _bytes;
-
-            public void Dispose() => pool.Return(this);
-        }
     }
 }

@@ -8,6 +8,7 @@ using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Hosting.Server;
 using Microsoft.AspNetCore.Hosting.Server.Features;
+using Microsoft.AspNetCore.Server.Kestrel;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.AspNetCore.Server.Kestrel.Https;
 using Microsoft.Extensions.Configuration;
@@ -121,6 +122,29 @@ internal sealed class Server : IAsyncDisposable
         }
 
         return new Server(application, log);
+    }
+
+    /// <summary>With https endpoints of the configuration, of these names.</summary>
+    public static async Task<Server> StartConfiguredAsync(
+        TlsMode mode, Action<KestrelConfigurationLoader> configure, params string[] endpoints)
+    {
+        using TemporaryDirectory directory = new();
+        (string certificate, string key) = Certificates.WritePem(Certificates.Ecdsa, directory.FullName);
+        Dictionary<string, string?> settings = endpoints.ToDictionary(
+            name => $"Kestrel:Endpoints:{name}:Url", string? (_) => "https://127.0.0.1:0");
+        settings["Kestrel:Certificates:Default:Path"] = certificate;
+        settings["Kestrel:Certificates:Default:KeyPath"] = key;
+        return await StartAsync(
+            mode,
+            options => configure(options.Configure(options.ApplicationServices.GetRequiredService<IConfiguration>().GetSection("Kestrel"))),
+            builder => builder.Configuration.AddInMemoryCollection(settings));
+    }
+
+    /// <summary>The log has one warning: an endpoint stays with the stock TLS, and why.</summary>
+    public void AssertOneWarning(KtlsFallbackReason reason)
+    {
+        Log.Entry entry = Assert.Single(Events.Entries, e => e.Level > LogLevel.Information);
+        Assert.EndsWith($" is served by the stock TLS: {reason}.", entry.Message, StringComparison.Ordinal);
     }
 
     /// <summary>A TLS connection of the stock stream, which knows nothing of HTTP.</summary>

@@ -5,8 +5,6 @@ using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
-using Microsoft.Extensions.Configuration;
-using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore.Tests;
@@ -94,20 +92,11 @@ public class UseKernelTlsTests
     [MemberData(nameof(OnOpenSsl))]
     public async Task Endpoints_of_the_configuration_by_name(TlsMode mode)
     {
-        using TemporaryDirectory directory = new();
-        (string certificate, string key) = Certificates.WritePem(Certificates.Ecdsa, directory.FullName);
-        await using Server server = await Server.StartAsync(
+        await using Server server = await Server.StartConfiguredAsync(
             TlsMode.Managed,
-            options => options
-                .Configure(options.ApplicationServices.GetRequiredService<IConfiguration>().GetSection("Kestrel"))
-                .Endpoint("A", endpoint => endpoint.ListenOptions.UseKernelTls(o => Set(o, mode))),
-            builder => builder.Configuration.AddInMemoryCollection(new Dictionary<string, string?>
-            {
-                ["Kestrel:Endpoints:A:Url"] = "https://127.0.0.1:0",
-                ["Kestrel:Endpoints:B:Url"] = "https://127.0.0.1:0",
-                ["Kestrel:Certificates:Default:Path"] = certificate,
-                ["Kestrel:Certificates:Default:KeyPath"] = key,
-            }));
+            configuration => configuration.Endpoint("A", endpoint => endpoint.ListenOptions.UseKernelTls(o => Set(o, mode))),
+            "A",
+            "B");
 
         await AssertAsync(server, mode, TlsMode.Stock);
     }
@@ -170,22 +159,13 @@ public class UseKernelTlsTests
     [MemberData(nameof(OnOpenSsl))]
     public async Task A_middleware_in_between_is_said_at_the_start(TlsMode mode)
     {
-        using TemporaryDirectory directory = new();
-        (string certificate, string key) = Certificates.WritePem(Certificates.Ecdsa, directory.FullName);
-        await using Server server = await Server.StartAsync(
+        await using Server server = await Server.StartConfiguredAsync(
             mode,
-            options => options
-                .Configure(options.ApplicationServices.GetRequiredService<IConfiguration>().GetSection("Kestrel"))
-                .Endpoint("A", endpoint => endpoint.ListenOptions.UseKernelTls().Use(next => context => next(context))),
-            builder => builder.Configuration.AddInMemoryCollection(new Dictionary<string, string?>
-            {
-                ["Kestrel:Endpoints:A:Url"] = "https://127.0.0.1:0",
-                ["Kestrel:Certificates:Default:Path"] = certificate,
-                ["Kestrel:Certificates:Default:KeyPath"] = key,
-            }));
+            configuration => configuration.Endpoint(
+                "A", endpoint => endpoint.ListenOptions.UseKernelTls().Use(next => context => next(context))),
+            "A");
 
-        Server.Log.Entry entry = Assert.Single(server.Events.Entries, e => e.Level > LogLevel.Information);
-        Assert.EndsWith($" is served by the stock TLS: {KtlsFallbackReason.EndpointNotFound}.", entry.Message, StringComparison.Ordinal);
+        server.AssertOneWarning(KtlsFallbackReason.EndpointNotFound);
         using HttpClient client = Server.CreateClient("2.0");
         Assert.Equal("stock", await client.GetStringAsync(new Uri(server.Https, "/offload")).InTime());
     }
