@@ -33,7 +33,7 @@ static socklen_t SetLoopback(int family, struct sockaddr_storage* address)
     return sizeof(v6);
 }
 
-static int32_t WaitFor(int descriptor, short events)
+int32_t KtlsPair_WaitFor(int descriptor, short events)
 {
     struct pollfd wait = {descriptor, events, 0};
     int ready;
@@ -54,7 +54,7 @@ static int32_t Connect(int client, const struct sockaddr_storage* address, sockl
     {
         return errno;
     }
-    int32_t error = WaitFor(client, POLLOUT);
+    int32_t error = KtlsPair_WaitFor(client, POLLOUT);
     int pending = 0;
     socklen_t pendingLength = sizeof(pending);
     if (error == 0 && getsockopt(client, SOL_SOCKET, SO_ERROR, &pending, &pendingLength) != 0)
@@ -76,7 +76,7 @@ static int32_t Accept(int listener, int client, int* server)
     }
     for (int attempt = 0; attempt < ACCEPT_ATTEMPTS; attempt++)
     {
-        int32_t error = WaitFor(listener, POLLIN);
+        int32_t error = KtlsPair_WaitFor(listener, POLLIN);
         if (error != 0)
         {
             return error;

@@ -13,6 +13,9 @@ typedef struct KtlsPair
     int server;
 } KtlsPair;
 
+/* Waits at most a second until the descriptor has one of poll(2)'s events. 0, ETIMEDOUT or another errno. */
+int32_t KtlsPair_WaitFor(int descriptor, short events);
+
 /* Connects a TCP pair over 127.0.0.1, or ::1 where there is no IPv4. 0 or an errno; ETIMEDOUT after a second. */
 int32_t KtlsPair_Open(KtlsPair* pair);
 

@@ -144,8 +144,7 @@ enum
 {
     PADDED_RECORDS = 8,
     PADDED_SIZE = 64,
-    DATA_RECORD = 23,
-    WAIT_MILLISECONDS = 1000
+    DATA_RECORD = 23
 };
 
 /* The kernel sends no padding; but the record type, which it puts behind the data, is ours. Data that ends in the type
@@ -182,9 +181,8 @@ static int32_t ReceivePadded(int socket)
     size_t at = 0;
     while (at < (size_t)PADDED_RECORDS * PADDED_SIZE)
     {
-        struct pollfd wait = {socket, POLLIN, 0};
         ssize_t count =
-            poll(&wait, 1, WAIT_MILLISECONDS) > 0 ? recv(socket, received + at, sizeof(received) - at, 0) : 0;
+            KtlsPair_WaitFor(socket, POLLIN) == 0 ? recv(socket, received + at, sizeof(received) - at, 0) : 0;
         if (count <= 0)
         {
             return EAGAIN;
