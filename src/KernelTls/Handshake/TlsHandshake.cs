@@ -15,13 +15,16 @@ namespace KernelTls.Handshake;
 /// </summary>
 internal sealed class TlsHandshake : IDisposable
 {
+    private const string Failed = "The TLS handshake failed";
+
     private readonly Socket _socket;
     private readonly TransportOptions _transport;
     private readonly SslStream _stream;
     private readonly KtlsOptions _options;
     private readonly SocketReceiver _receiver;
-    private readonly TlsConnection _connection;
-    private readonly bool _offeredCertificate;
+    private readonly SafeTlsContextHandle _context;
+    private TlsConnection _connection = null!; // from Begin on
+    private bool _offeredCertificate;
     private HandshakeSettings _settings;
     private SslStreamCertificateContext? _certificate;
     private PeerVerifier _verifier;
@@ -42,33 +45,16 @@ internal sealed class TlsHandshake : IDisposable
         _options = options;
         _settings = settings;
         _certificate = settings.Certificate;
+        _context = context;
         _verifier = new PeerVerifier(stream, settings, PublishProgress);
-
-        _transport.ApplyBusyPoll(socket);
-
-        // An asynchronous operation makes .NET put the descriptor into non-blocking mode, for good, and emulate blocking in
-        // synchronous ones. OpenSSL must never block inside a record. Sending nothing is the cheapest such operation.
-        ValueTask<int> nothing = socket.SendAsync(ReadOnlyMemory<byte>.Empty, SocketFlags.None);
-        if (!nothing.IsCompletedSuccessfully)
-        {
-            nothing.AsTask().GetAwaiter().GetResult();
-        }
-
-        _connection = TlsConnection.Create(context, socket.SafeHandle, settings.ServerName);
         _receiver = new SocketReceiver(socket);
-        if (settings.Resumes)
-        {
-            ClientSessions.Shared.TryOffer(settings.Context, settings.TargetHost, _connection, out _offeredCertificate);
-        }
-
-        RuntimeInternals.PublishTargetHost(stream, settings.GivenHost);
-        Staple();
     }
 
     /// <summary>Shakes hands without blocking a thread.</summary>
     public async Task<TlsSession> RunAsync(CancellationToken cancellationToken)
     {
         cancellationToken.ThrowIfCancellationRequested();
+        Begin();
         while (!Step(out NativeStatus wanted))
         {
             switch (wanted)
@@ -91,6 +77,7 @@ internal sealed class TlsHandshake : IDisposable
     /// <summary>Shakes hands, blocking; the socket's timeouts limit each wait.</summary>
     public TlsSession Run()
     {
+        Begin();
         while (!Step(out NativeStatus wanted))
         {
             switch (wanted)
@@ -98,7 +85,7 @@ internal sealed class TlsHandshake : IDisposable
                 case NativeStatus.WantWrite:
                     if (!_socket.Poll(SocketTimeouts.ToTimeSpan(_socket.SendTimeout), SelectMode.SelectWrite))
                     {
-                        throw TlsErrors.Socket("The TLS handshake failed", SocketError.TimedOut);
+                        throw TlsErrors.Socket(Failed, SocketError.TimedOut);
                     }
 
                     break;
@@ -119,7 +106,7 @@ internal sealed class TlsHandshake : IDisposable
     {
         if (!_handedOver)
         {
-            _connection.Dispose();
+            _connection?.Dispose();
             _verifier.Certificate?.Dispose();
         }
     }
@@ -128,6 +115,36 @@ internal sealed class TlsHandshake : IDisposable
 
     /// <summary>Client: the name as it was given; server: empty.</summary>
     public string TargetHost => _settings.GivenHost;
+
+    /// <summary>The socket is OpenSSL's as well from here on.</summary>
+    private void Begin()
+    {
+        _transport.ApplyBusyPoll(_socket);
+        try
+        {
+            // An asynchronous operation makes .NET put the descriptor into non-blocking mode, for good, and emulate blocking in
+            // synchronous ones. OpenSSL must never block inside a record. Sending nothing is the cheapest such operation.
+            ValueTask<int> nothing = _socket.SendAsync(ReadOnlyMemory<byte>.Empty, SocketFlags.None);
+            if (!nothing.IsCompletedSuccessfully)
+            {
+                nothing.AsTask().GetAwaiter().GetResult();
+            }
+        }
+        catch (SocketException e)
+        {
+            // The peer has gone before a word was said.
+            throw TlsErrors.Socket(Failed, e.SocketErrorCode);
+        }
+
+        _connection = TlsConnection.Create(_context, _socket.SafeHandle, _settings.ServerName);
+        if (_settings.Resumes)
+        {
+            ClientSessions.Shared.TryOffer(_settings.Context, _settings.TargetHost, _connection, out _offeredCertificate);
+        }
+
+        RuntimeInternals.PublishTargetHost(_stream, _settings.GivenHost);
+        Staple();
+    }
 
     private bool Step(out NativeStatus wanted)
     {
@@ -155,7 +172,7 @@ internal sealed class TlsHandshake : IDisposable
         // the kernel as a control record.
         if (outcome.Error != SocketError.Success && !outcome.IsForOpenSsl)
         {
-            throw TlsErrors.Socket("The TLS handshake failed", outcome.Error);
+            throw TlsErrors.Socket(Failed, outcome.Error);
         }
     }
 
