@@ -1,3 +1,4 @@
+using System.Net.Security;
 using System.Security.Authentication;
 using KernelTls.Tests;
 
@@ -6,6 +7,8 @@ namespace KernelTls.ConformanceTests;
 public class ConcurrencyTests
 {
     public static TheoryData<TlsMode, SslProtocols> All => Modes.All;
+
+    public static TheoryData<TlsMode> Costly => [.. Modes.Costly];
 
     [Theory]
     [MemberData(nameof(All))]
@@ -23,6 +26,28 @@ public class ConcurrencyTests
         await pair.Client.WriteAsync(new byte[] { 42 }).InTime();
         Assert.Equal(1, await first.InTime());
         Assert.Equal(42, buffer[0]);
+    }
+
+    /// <summary>A read that comes while another one completes is either refused, or the next; both get what is theirs.</summary>
+    [Theory]
+    [MemberData(nameof(Costly))]
+    public async Task A_second_read_may_come_at_the_moment_the_first_completes(TlsMode mode)
+    {
+        int rounds = Cell.IsLab ? 300 : 5000;
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, SslProtocols.Tls13);
+        for (int i = 0; i < rounds; i++)
+        {
+            byte[] one = new byte[1];
+            byte[] other = new byte[1];
+            Task<int> first = pair.Server.ReadAsync(one).AsTask();
+            await pair.Client.WriteAsync(new byte[] { (byte)i }).InTime();
+            Task<int> second = await Limits.Blocking(() => ReadOnceAllowed(pair.Server, other)).InTime("a read to be allowed");
+            await pair.Client.WriteAsync(new byte[] { (byte)~i }).InTime();
+
+            Assert.Equal(1, await first.InTime($"the first read of round {i}"));
+            Assert.Equal(1, await second.InTime($"the second read of round {i}"));
+            Assert.Equal(((byte)i, (byte)~i), (one[0], other[0]));
+        }
     }
 
     [Theory]
@@ -104,5 +129,27 @@ public class ConcurrencyTests
             await pair.Client.ReadExactlyAsync(answer).InTime();
             Assert.Equal(question, answer);
         }
+    }
+
+    /// <summary>Tries until the read before has ended. A refusal may be thrown, or be the task's.</summary>
+    private static Task<int> ReadOnceAllowed(SslStream stream, byte[] buffer)
+    {
+        for (long deadline = Environment.TickCount64 + (long)Limits.Wait.TotalMilliseconds; Environment.TickCount64 < deadline;)
+        {
+            try
+            {
+                Task<int> reading = stream.ReadAsync(buffer).AsTask();
+                if (reading.Exception?.InnerException is not NotSupportedException)
+                {
+                    return reading;
+                }
+            }
+            catch (NotSupportedException)
+            {
+                // The first one is still at it.
+            }
+        }
+
+        throw new TimeoutException("The read before has never ended.");
     }
 }

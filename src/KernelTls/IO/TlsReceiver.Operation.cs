@@ -22,7 +22,6 @@ internal sealed partial class TlsReceiver
         {
             _buffer = buffer;
             _cancellation = cancellationToken;
-            _source.Reset();
             return _source.Version;
         }
 
@@ -52,7 +51,23 @@ internal sealed partial class TlsReceiver
             return true;
         }
 
-        public int GetResult(short token) => _source.GetResult(token);
+        /// <summary>Only with this the operation is over, and can be another read's.</summary>
+        public int GetResult(short token)
+        {
+            bool isOver = _source.GetStatus(token) != ValueTaskSourceStatus.Pending;
+            try
+            {
+                return _source.GetResult(token);
+            }
+            finally
+            {
+                if (isOver)
+                {
+                    _source.Reset();
+                    _receiver._spareOperation = this;
+                }
+            }
+        }
 
         public ValueTaskSourceStatus GetStatus(short token) => _source.GetStatus(token);
 

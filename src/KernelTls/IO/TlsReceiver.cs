@@ -43,7 +43,7 @@ internal sealed partial class TlsReceiver : IDisposable
     private readonly bool _canRekey;
     private readonly Action? _keepSession;
     private readonly Action _certificateShown;
-    private Operation? _operation;
+    private Operation? _spareOperation;
     private HeldBytes _held;
     private MessageAllowance _messages = new();
     private Exception? _failure;
@@ -92,13 +92,16 @@ internal sealed partial class TlsReceiver : IDisposable
             return ValueTask.FromCanceled<int>(cancellationToken);
         }
 
-        Operation operation = _operation ??= new Operation(this);
+        // Not to be had while the one who waited for an earlier read has not taken its result.
+        Operation operation = _spareOperation ?? new Operation(this);
+        _spareOperation = null;
         try
         {
             short version = operation.Begin(buffer, cancellationToken);
             if (operation.TryRun(out int taken))
             {
                 operation.Forget();
+                _spareOperation = operation;
                 Leave();
                 return new ValueTask<int>(taken);
             }
@@ -175,7 +178,7 @@ internal sealed partial class TlsReceiver : IDisposable
         // A read that is still being woken uses its arguments; the finalizer then has them.
         if (Interlocked.Exchange(ref _reading, 1) == 0)
         {
-            _operation?.Dispose();
+            _spareOperation?.Dispose();
             _held.Release();
         }
     }
