@@ -17,8 +17,8 @@ internal sealed class PeerWatch : IDisposable
     /// <exception cref="ObjectDisposedException">The socket is closed.</exception>
     public PeerWatch(SafeSocketHandle socket, Action ended)
     {
-        int poller = SocketPoller.Descriptor;
-        _token = SocketPoller.Expect(_ => ended());
+        int poller = SocketPoller.Shared.Descriptor;
+        _token = SocketPoller.Shared.Expect(_ => ended());
         int errno = 0;
         bool isWatched = false;
         try
@@ -30,7 +30,7 @@ internal sealed class PeerWatch : IDisposable
         {
             if (!isWatched)
             {
-                SocketPoller.Forget(_token);
+                SocketPoller.Shared.Forget(_token);
             }
         }
 
@@ -40,5 +40,5 @@ internal sealed class PeerWatch : IDisposable
         }
     }
 
-    public void Dispose() => SocketPoller.Forget(_token);
+    public void Dispose() => SocketPoller.Shared.Forget(_token);
 }

@@ -26,9 +26,9 @@ internal static class Readiness
 
     private static async Task WaitAsync(SafeSocketHandle socket, NativeWait what, CancellationToken cancellationToken)
     {
-        int poller = SocketPoller.Descriptor;
+        int poller = SocketPoller.Shared.Descriptor;
         TaskCompletionSource wait = new(TaskCreationOptions.RunContinuationsAsynchronously);
-        long token = SocketPoller.Expect(failure =>
+        long token = SocketPoller.Shared.Expect(failure =>
         {
             if (failure is null)
             {
@@ -50,7 +50,7 @@ internal static class Readiness
         }
         finally
         {
-            SocketPoller.Forget(token);
+            SocketPoller.Shared.Forget(token);
             if (watch >= 0)
             {
                 // The watch is a duplicate of the socket: the connection ends only when it is closed, too.

@@ -4,30 +4,60 @@ using KernelTls.Interop;
 namespace KernelTls.IO;
 
 /// <summary>
-/// Tells what .NET's Socket has no operation for. One epoll set and one thread serve the whole process, made when somebody asks
-/// first. Thread-safe.
+/// Tells what .NET's Socket has no operation for. One epoll set and one thread, made when somebody asks first, and for good.
+/// Thread-safe.
 /// </summary>
-internal static class SocketPoller
+internal sealed class SocketPoller
 {
-    private static readonly Lazy<int> s_poller = new(Start);
-    private static readonly ConcurrentDictionary<long, Action<Exception?>> s_reports = new();
-    private static long s_lastToken;
+    private const int NotStarted = -1;
 
-    /// <summary>The epoll set, for the calls that put a socket into it.</summary>
-    public static int Descriptor => s_poller.Value;
+    private readonly Lock _lock = new();
+    private readonly ConcurrentDictionary<long, Action<Exception?>> _reports = new();
+    private int _poller = NotStarted;
+    private long _lastToken;
+
+    /// <summary>The one that serves the whole process.</summary>
+    public static SocketPoller Shared { get; } = new();
+
+    /// <summary>
+    /// The epoll set, for the calls that put a socket into it. Where none could be made (a process may be out of descriptors for
+    /// a while), whoever asks next tries again.
+    /// </summary>
+    /// <exception cref="IOException">None could be made.</exception>
+    public int Descriptor
+    {
+        get
+        {
+            int poller = Volatile.Read(ref _poller);
+            if (poller != NotStarted)
+            {
+                return poller;
+            }
+
+            lock (_lock)
+            {
+                if (_poller == NotStarted)
+                {
+                    Volatile.Write(ref _poller, Start());
+                }
+
+                return _poller;
+            }
+        }
+    }
 
     /// <summary>Returns a token for <paramref name="report"/>, which is called once, on the poller's thread: it must not wait.</summary>
-    public static long Expect(Action<Exception?> report)
+    public long Expect(Action<Exception?> report)
     {
-        long token = Interlocked.Increment(ref s_lastToken);
-        s_reports[token] = report;
+        long token = Interlocked.Increment(ref _lastToken);
+        _reports[token] = report;
         return token;
     }
 
     /// <summary>The report is not wanted any more; one that is under way may still come.</summary>
-    public static void Forget(long token) => s_reports.TryRemove(token, out _);
+    public void Forget(long token) => _reports.TryRemove(token, out _);
 
-    private static unsafe int Start()
+    private unsafe int Start()
     {
         int created;
         int errno = KtlsNative.KtlsNative_PollerCreate(&created);
@@ -41,7 +71,7 @@ internal static class SocketPoller
         return poller;
     }
 
-    private static unsafe void Serve(int poller)
+    private unsafe void Serve(int poller)
     {
         const int Capacity = 64;
         long* tokens = stackalloc long[Capacity];
@@ -53,7 +83,7 @@ internal static class SocketPoller
             {
                 // Cannot happen with a valid epoll descriptor; if it does, nobody may wait forever.
                 Exception failure = TlsErrors.Call("waiting on the epoll set", errno);
-                foreach (Action<Exception?> report in s_reports.Values)
+                foreach (Action<Exception?> report in _reports.Values)
                 {
                     report(failure);
                 }
@@ -63,7 +93,7 @@ internal static class SocketPoller
 
             for (int i = 0; i < count; i++)
             {
-                if (s_reports.TryRemove(tokens[i], out Action<Exception?>? report))
+                if (_reports.TryRemove(tokens[i], out Action<Exception?>? report))
                 {
                     report(null);
                 }
