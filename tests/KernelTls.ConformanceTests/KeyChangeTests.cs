@@ -1,3 +1,4 @@
+using System.Net.Sockets;
 using System.Security.Authentication;
 using KernelTls.Tests;
 
@@ -54,6 +55,32 @@ public class KeyChangeTests
             Assert.InRange(after.SendRekeyOk - before.SendRekeyOk, requestPeer ? Updates + 1 : Updates, requestPeer ? 2 * Updates : Updates);
             Assert.Equal(after.SendRekeyOk - before.SendRekeyOk, after.ReceiveRekeyOk - before.ReceiveRekeyOk);
         }
+    }
+
+    /// <summary>The update has the sender's turn, and waits for room that nobody makes.</summary>
+    [Theory]
+    [MemberData(nameof(Changing))]
+    public async Task A_blocking_write_behind_a_key_update_honours_WriteTimeout(TlsMode mode)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, SslProtocols.Tls13);
+        pair.ShrinkBuffers();
+
+        // The receiver takes a little more when the sender asks again, which it does after a fifth of a second.
+        while (pair.ClientSocket.Poll(TimeSpan.FromSeconds(1), SelectMode.SelectWrite))
+        {
+            pair.ClientSocket.Send(new byte[1024]);
+        }
+
+        KtlsStream client = (KtlsStream)pair.Client;
+        Task update = client.UpdateKeysAsync(requestPeerUpdate: false).AsTask();
+        await update.StaysPending();
+        client.WriteTimeout = 100;
+
+        IOException e = await Assert.ThrowsAsync<IOException>(() => Limits.Blocking(() => client.Write(new byte[1])).InTime());
+
+        Assert.Equal(SocketError.TimedOut, Assert.IsType<SocketException>(e.InnerException).SocketErrorCode);
+        await client.DisposeAsync().InTime();
+        await Assert.ThrowsAsync<ObjectDisposedException>(() => update.InTime());
     }
 
     [Theory]

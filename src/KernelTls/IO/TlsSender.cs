@@ -103,7 +103,11 @@ internal sealed partial class TlsSender : IDisposable
         Enter();
         try
         {
-            _gate.Wait();
+            if (!_gate.Wait(SocketTimeouts.ToTimeSpan(_socket.SendTimeout)))
+            {
+                throw TlsErrors.Socket("Unable to write data to the transport connection", SocketError.TimedOut);
+            }
+
             bool sent = false;
             try
             {
