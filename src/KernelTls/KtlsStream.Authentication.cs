@@ -295,7 +295,9 @@ public partial class KtlsStream
         session.Strengths = RuntimeInternals.Publish(
             this, session.Protocol, session.CipherSuite, session.ApplicationProtocol);
         RuntimeInternals.PublishTargetHost(this, session.TargetHost);
-        _session = session;
+
+        // Either sees the other: this, that the stream was disposed, or who disposes it, the session.
+        Interlocked.Exchange(ref _session, session);
         if (_disposed)
         {
             session.Dispose();

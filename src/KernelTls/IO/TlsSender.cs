@@ -1,4 +1,5 @@
 using System.Buffers;
+using System.Diagnostics.CodeAnalysis;
 using System.Net.Sockets;
 using System.Runtime.CompilerServices;
 using KernelTls.Interop;
@@ -13,7 +14,8 @@ namespace KernelTls.IO;
 /// States: Open → Closed (close_notify sent), Spent (the same, because the key was good for no more) or Broken (a send failed or was cancelled half-way: what the kernel took of it is
 /// unknown, so nothing may follow).
 /// </remarks>
-internal sealed partial class TlsSender : IDisposable
+[SuppressMessage("Design", "CA1001", Justification = "Nothing is held outside of the process's memory, and a stream may be closed when its session is gone already.")]
+internal sealed partial class TlsSender
 {
     private enum State
     {
@@ -161,8 +163,6 @@ internal sealed partial class TlsSender : IDisposable
             Leave(sent);
         }
     }
-
-    public void Dispose() => _disposed.Dispose();
 
     private void Enter()
     {

@@ -150,7 +150,6 @@ internal sealed partial class TlsSession : IDisposable
     /// <summary>Frees the SSL*. The stream closes the session first and the socket next.</summary>
     public void Dispose()
     {
-        Sender.Dispose();
         Receiver.Dispose();
         _connection.Dispose();
         if (!Interlocked.Exchange(ref _disposed, true))
