@@ -72,8 +72,9 @@ internal sealed class RecordRelay : IAsyncDisposable
 
             to.Shutdown(SocketShutdown.Send);
         }
-        catch (Exception e) when (e is SocketException or OperationCanceledException)
+        catch (Exception e) when (e is SocketException or OperationCanceledException or ObjectDisposedException)
         {
+            // Where the other direction has failed first, it has closed what this one reads from.
             to.Close(timeout: 0);
         }
     }
