@@ -51,6 +51,14 @@ public sealed class MeterTests : IDisposable
         Assert.DoesNotContain(_measured, m => m.StartsWith("kernel_tls.fallbacks", StringComparison.Ordinal));
     }
 
+    /// <summary>OpenSSL's configuration may allow versions that have lost their names in .NET.</summary>
+    [Theory]
+    [InlineData(0x00C0, "1.0")]
+    [InlineData(0x0300, "1.1")]
+    [InlineData(0x0C00, "1.2")]
+    [InlineData(0x3000, "1.3")]
+    public void A_version_is_what_it_is(int protocol, string version) => Assert.Equal(version, KtlsMeter.VersionOf((SslProtocols)protocol));
+
     [Fact]
     public async Task A_connection_that_was_not_counted_is_not_taken_back()
     {

@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Net.Security;
 using System.Security.Authentication;
+using KernelTls.Diagnostics;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Connections.Features;
 using Microsoft.Extensions.Logging;
@@ -54,16 +55,7 @@ internal sealed class HandshakeReport
     {
         Stop(tlsFeature, protocol, failure: null);
         _log.HttpsConnectionEstablished(_connection.ConnectionId, protocol);
-        Tag("tls.protocol.version", protocol switch
-        {
-            SslProtocols.Tls13 => "1.3",
-            SslProtocols.Tls12 => "1.2",
-#pragma warning disable SYSLIB0039 // The stock stream's connections are measured, too.
-            SslProtocols.Tls11 => "1.1",
-            SslProtocols.Tls => "1.0",
-#pragma warning restore SYSLIB0039
-            _ => protocol.ToString(),
-        });
+        Tag("tls.protocol.version", KtlsMeter.VersionOf(protocol));
     }
 
     public void Failed(Exception failure)

@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using System.Security.Authentication;
 using KernelTls.IO;
 
 namespace KernelTls.Diagnostics;
@@ -40,7 +39,7 @@ internal readonly struct HandshakeTelemetry
             if (activity.IsAllDataRequested)
             {
                 activity.SetTag("tls.protocol.name", "tls");
-                activity.SetTag("tls.protocol.version", session.Protocol == SslProtocols.Tls13 ? "1.3" : "1.2");
+                activity.SetTag("tls.protocol.version", KtlsMeter.VersionOf(session.Protocol));
             }
 
             activity.Dispose();

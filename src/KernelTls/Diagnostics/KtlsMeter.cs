@@ -125,7 +125,17 @@ internal static class KtlsMeter
 
     private static string RoleOf(bool isServer) => isServer ? "server" : "client";
 
-    private static string VersionOf(SslProtocols protocol) => protocol == SslProtocols.Tls13 ? "1.3" : "1.2";
+    /// <summary>As OpenTelemetry's tls.protocol.version has it.</summary>
+    public static string VersionOf(SslProtocols protocol) => protocol switch
+    {
+        SslProtocols.Tls13 => "1.3",
+        SslProtocols.Tls12 => "1.2",
+#pragma warning disable SYSLIB0039 // Where the configuration of OpenSSL, or the stock stream, allows them.
+        SslProtocols.Tls11 => "1.1",
+        SslProtocols.Tls => "1.0",
+#pragma warning restore SYSLIB0039
+        _ => protocol.ToString(),
+    };
 
     private static string PathOf(KtlsDataPath path) => path switch
     {
