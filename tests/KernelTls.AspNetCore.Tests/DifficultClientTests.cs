@@ -5,6 +5,8 @@ using System.Net.Sockets;
 using System.Security.Authentication;
 using System.Text;
 using KernelTls.Tests;
+using Microsoft.AspNetCore.Connections;
+using Microsoft.AspNetCore.Connections.Features;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.Extensions.Logging;
 
@@ -25,6 +27,8 @@ public class DifficultClientTests
     private static readonly TimeSpan s_patience = TimeSpan.FromSeconds(Cell.IsLab ? 10 : 2);
 
     public static TheoryData<TlsMode> All => [.. Modes.Costly];
+
+    public static TheoryData<TlsMode> OnOpenSsl => [.. Modes.OnOpenSsl];
 
     public static TheoryData<TlsMode, string, string> EveryBody =>
         [.. from mode in Modes.Costly
@@ -95,6 +99,25 @@ public class DifficultClientTests
         await AssertStoppedAsync(server, Clients);
         using HttpClient next = Server.CreateClient();
         Pattern.AssertAt(0, await next.GetByteArrayAsync(new Uri(server.Server.Https, "/file")).InTime());
+    }
+
+    /// <summary>As port scanners and load balancers do.</summary>
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task A_client_that_is_gone_before_its_handshake_alarms_nobody(TlsMode mode)
+    {
+        await using Server server = await Server.StartAsync(mode, listen: endpoint => endpoint.Use(next => async context =>
+        {
+            Socket socket = context.Features.Get<IConnectionSocketFeature>()!.Socket;
+            Assert.True(await Limits.Blocking(() => socket.Poll(Limits.Wait, SelectMode.SelectRead)), "Waited for the reset");
+            await next(context);
+        }));
+        Socket client = await server.ConnectSocketAsync();
+        client.Close(0);
+
+        await server.Events.WaitForAsync(e => e.Id.Name == "ConnectionStop", "the connection to stop");
+        Assert.Single(server.Events.Entries, e => e.Id.Name == "AuthenticationFailed" && e.Exception is IOException);
+        Assert.DoesNotContain(server.Events.Entries, e => e.Level > LogLevel.Information);
     }
 
     /// <summary>

@@ -18,6 +18,8 @@ public class KestrelEventTests
 
     public static TheoryData<TlsMode> All => [.. Modes.Every];
 
+    public static TheoryData<TlsMode> OnOpenSsl => [.. Modes.OnOpenSsl];
+
     [Theory]
     [MemberData(nameof(All))]
     public async Task Events_and_log_tell_the_same(TlsMode mode)
@@ -107,6 +109,22 @@ public class KestrelEventTests
             options => options.Listen(IPAddress.Loopback, 0, endpoint => endpoint.UseHttps(
                 new TlsHandshakeCallbackOptions { OnConnection = _ => throw new AuthenticationException("on purpose") })),
             configure: null);
+
+        await Record.ExceptionAsync(() => server.ConnectAsync());
+        await EndedAsync(server, 1);
+
+        Assert.Equal(["TlsHandshakeStart None", "TlsHandshakeFailed", "TlsHandshakeStop   "], listener.Events);
+    }
+
+    /// <summary>What the application throws while OpenSSL shakes hands ends a handshake that has started; the stock server never ends it.</summary>
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task A_handshake_in_which_the_application_fails_is_balanced(TlsMode mode)
+    {
+        using Listener listener = new();
+        await using Server server = await Server.StartAsync(
+            mode, https => https.ServerCertificateSelector = (_, _) => throw new InvalidOperationException("on purpose"));
+        server.FailsOnPurpose = true;
 
         await Record.ExceptionAsync(() => server.ConnectAsync());
         await EndedAsync(server, 1);

@@ -65,12 +65,7 @@ internal sealed class HandshakeReport
             Started(new SslServerAuthenticationOptions());
         }
 
-        if (KestrelInternals.Events is { } events)
-        {
-            KestrelInternals.TellFailed(events, _connection);
-        }
-
-        Stop(tlsFeature: null, protocol: null, failure);
+        StopFailed(failure);
         if (failure is OperationCanceledException)
         {
             _log.AuthenticationTimedOut();
@@ -81,6 +76,25 @@ internal sealed class HandshakeReport
         }
 
         Tag("error.type", "tls_handshake_failed");
+    }
+
+    /// <summary>The application has failed, which Kestrel logs: a handshake that has started ends all the same.</summary>
+    public void Abandoned(Exception failure)
+    {
+        if (_started)
+        {
+            StopFailed(failure);
+        }
+    }
+
+    private void StopFailed(Exception failure)
+    {
+        if (KestrelInternals.Events is { } events)
+        {
+            KestrelInternals.TellFailed(events, _connection);
+        }
+
+        Stop(tlsFeature: null, protocol: null, failure);
     }
 
     private void Stop(object? tlsFeature, SslProtocols? protocol, Exception? failure)

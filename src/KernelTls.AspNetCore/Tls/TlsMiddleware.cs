@@ -88,6 +88,11 @@ internal sealed class TlsMiddleware(ConnectionDelegate next, ServedEndpoint endp
             report.Failed(e);
             return false;
         }
+        catch (Exception e)
+        {
+            report.Abandoned(e);
+            throw;
+        }
 
         KestrelInternals.SetHostName(feature, stream.TargetHostName);
         report.Completed(feature, stream.SslProtocol);
