@@ -105,7 +105,7 @@ internal sealed partial class TlsSender
         Enter();
         try
         {
-            if (!_gate.Wait(SocketTimeouts.ToTimeSpan(_socket.SendTimeout)))
+            if (!_gate.Wait(0) && !_gate.Wait(SocketTimeouts.ToTimeSpan(_socket.SendTimeout)))
             {
                 throw TlsErrors.Socket("Unable to write data to the transport connection", SocketError.TimedOut);
             }
