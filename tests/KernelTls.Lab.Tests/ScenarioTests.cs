@@ -54,14 +54,21 @@ public class ScenarioTests
         Assert.Equal(Expected(ofServer), Scene.Text(serverSays, Metrics.Offload));
         Assert.StartsWith("Tls13 ", Scene.Text(clientSays, Metrics.Negotiated), StringComparison.Ordinal);
         Assert.Equal(Scene.Text(clientSays, Metrics.Negotiated), Scene.Text(serverSays, Metrics.Negotiated));
-        Assert.Equal(Scene.Number(serverSays, Metrics.Connections), Scene.Number(clientSays, Metrics.Connections));
+
+        // HttpClient opens connections that nobody needs in the end: one may be half made by then, for one end and not the other.
+        long ofClientAlone = (long)Scene.Number(clientSays, Metrics.Connections);
+        long ofServerAlone = (long)Scene.Number(serverSays, Metrics.Connections);
+        long surplus = scenario is ['h', '1' or '2', ..] ? Scene.Concurrency : 0;
+        Assert.InRange(ofServerAlone, ofClientAlone - surplus, ofClientAlone + surplus);
 
         // The kernel's own count: the sockets of the connections, and those of each process's trials at its start.
         long perProcess = ofServer == TlsMode.Kernel ? serverReady.SendSoftware - before.SendSoftware : Trials;
-        long connections = (long)Scene.Number(clientSays, Metrics.Connections);
-        long expected = new[] { ofServer, ofClient }.Count(mode => mode == TlsMode.Kernel) * (perProcess + connections);
+        int ends = new[] { ofServer, ofClient }.Count(mode => mode == TlsMode.Kernel);
         TlsStatistics after = ReadStatistics();
-        Assert.Equal(expected, after.SendSoftware - before.SendSoftware);
+        Assert.InRange(
+            after.SendSoftware - before.SendSoftware,
+            ends * (perProcess + Math.Min(ofClientAlone, ofServerAlone)),
+            ends * (perProcess + Math.Max(ofClientAlone, ofServerAlone)));
         Assert.Equal(before.DecryptError, after.DecryptError);
     }
 

@@ -11,8 +11,8 @@ internal static class Scene
     public static string Program { get; } =
         Path.GetFullPath(Path.Combine(AppContext.BaseDirectory, "..", "..", "KernelTls.Lab", "release", "KernelTls.Lab.dll"));
 
-    /// <summary>An emulated machine takes long to shake hands a hundred times.</summary>
-    private static readonly int s_concurrency = Cell.IsLab ? 4 : 100;
+    /// <summary>Requests at the same time: an emulated machine takes long to shake hands a hundred times.</summary>
+    public static int Concurrency { get; } = Cell.IsLab ? 4 : 100;
 
     public static TimeSpan Limit { get; } = Limits.Wait * 2;
 
@@ -37,7 +37,7 @@ internal static class Scene
         List<(string, object)> changes = [("serverAddress", "127.0.0.1"), ("serverPort", port), ("warmup", 0), ("duration", 0.3)];
         if (plain.Variables.ContainsKey("concurrencyPerHttpClient"))
         {
-            changes.Add(("concurrencyPerHttpClient", s_concurrency));
+            changes.Add(("concurrencyPerHttpClient", Concurrency));
         }
 
         return CrankFile.Lab.Render(scenario, "client", profile, [.. changes]);
