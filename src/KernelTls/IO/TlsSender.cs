@@ -11,8 +11,8 @@ namespace KernelTls.IO;
 /// no key changes while data is on its way to the kernel.
 /// </summary>
 /// <remarks>
-/// States: Open → Closed (close_notify sent), Spent (the same, because the key was good for no more) or Broken (a send failed or was cancelled half-way: what the kernel took of it is
-/// unknown, so nothing may follow).
+/// States: Open → Closed (close_notify sent), Spent (the same, because the key was good for no more) or Broken (a send failed or
+/// was cancelled half-way: what the kernel took of it is unknown, so nothing may follow).
 /// </remarks>
 [SuppressMessage("Design", "CA1001", Justification = "Nothing is held outside of the process's memory, and a stream may be closed when its session is gone already.")]
 internal sealed partial class TlsSender
