@@ -5,6 +5,7 @@ using System.Net.Sockets;
 using System.Runtime.ExceptionServices;
 using System.Security.Authentication;
 using System.Text;
+using KernelTls.AspNetCore.Tls;
 using KernelTls.Tests;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Connections;
@@ -19,6 +20,9 @@ namespace KernelTls.AspNetCore.Tests;
 /// <summary>How connections end, and clients that do not behave.</summary>
 public class CloseTests
 {
+    /// <summary>Enough of Kestrel's (one a second) for the server to see that nobody reads.</summary>
+    private static readonly TimeSpan s_heartbeats = TimeSpan.FromSeconds(3);
+
     public static TheoryData<TlsMode> All => [.. Modes.Every];
 
     public static TheoryData<TlsMode, bool> Either => Modes.With(true, false);
@@ -52,11 +56,9 @@ public class CloseTests
     public async Task Where_both_ends_close_at_once_nothing_is_thrown(TlsMode mode)
     {
         const int Connections = 100;
-        ConcurrentQueue<string> thrown = [];
-        AppDomain.CurrentDomain.FirstChanceException += Note;
-        try
+        using ThrownByInput thrown = new();
+        await using (Server server = await Server.StartAsync(mode))
         {
-            await using Server server = await Server.StartAsync(mode);
             for (int i = 0; i < Connections; i++)
             {
                 using Socket socket = await server.ConnectSocketAsync();
@@ -66,21 +68,30 @@ public class CloseTests
                 Assert.NotEqual(0, await client.ReadAsync(new byte[1000]).InTime("the response"));
             }
         }
-        finally
+
+        thrown.AssertNone();
+    }
+
+    /// <summary>A client that is there is not waited for: closing would have to break the wait off.</summary>
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task Where_the_server_closes_after_a_long_request_nothing_is_thrown(TlsMode mode)
+    {
+        using ThrownByInput thrown = new();
+        TaskCompletionSource goOn = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        Endpoints.Waiting waiting = new() { GoOn = goOn.Task };
+        await using (Server server = await StartWaitingAsync(mode, waiting))
         {
-            AppDomain.CurrentDomain.FirstChanceException -= Note;
+            await using SslStream client = await server.ConnectAsync();
+            await Raw.RequestAsync(client, "/finish", close: true);
+            await waiting.Begun.Task.InTime("the request to begin");
+            await Task.Delay(s_heartbeats);
+            goOn.SetResult();
+            using StreamReader reader = new(client, Encoding.Latin1);
+            Assert.Contains("\r\nfinished", await reader.ReadToEndAsync().InTime("the answer"), StringComparison.Ordinal);
         }
 
-        Assert.Empty(thrown);
-
-        void Note(object? sender, FirstChanceExceptionEventArgs e)
-        {
-            string where = new StackTrace().ToString();
-            if (where.Contains("TlsInput", StringComparison.Ordinal))
-            {
-                thrown.Enqueue($"{e.Exception}{where}");
-            }
-        }
+        thrown.AssertNone();
     }
 
     [Theory]
@@ -194,8 +205,7 @@ public class CloseTests
         await waiting.Begun.Task.InTime("the request to begin");
         await client.ShutdownAsync().InTime();
 
-        // Longer than the server waits before it watches the client.
-        await Task.Delay(TimeSpan.FromSeconds(3.5));
+        await Task.Delay(s_heartbeats);
         goOn.SetResult();
         using StreamReader reader = new(client, Encoding.Latin1);
 
@@ -215,8 +225,7 @@ public class CloseTests
         await waiting.Begun.Task.InTime("the request to begin");
         foreach (string part in new[] { body[..1], body[1..2], body[2..] })
         {
-            // Longer than the server waits before it watches the client.
-            await Task.Delay(TimeSpan.FromSeconds(2.5));
+            await Task.Delay(s_heartbeats);
             await client.WriteAsync(Encoding.ASCII.GetBytes(part)).InTime();
         }
 
@@ -323,4 +332,31 @@ public class CloseTests
     private static Stream GetInner(SslStream stream) =>
         (Stream)typeof(AuthenticatedStream).GetProperty(
             "InnerStream", System.Reflection.BindingFlags.Instance | System.Reflection.BindingFlags.NonPublic)!.GetValue(stream)!;
+
+    /// <summary>What is thrown anywhere under the server's reading, caught or not.</summary>
+    private sealed class ThrownByInput : IDisposable
+    {
+        private readonly ConcurrentQueue<string> _thrown = [];
+
+        public ThrownByInput() => AppDomain.CurrentDomain.FirstChanceException += Note;
+
+        public void Dispose() => AppDomain.CurrentDomain.FirstChanceException -= Note;
+
+        public void AssertNone()
+        {
+            if (!_thrown.IsEmpty)
+            {
+                Assert.Fail(string.Join("\n\n", _thrown));
+            }
+        }
+
+        private void Note(object? sender, FirstChanceExceptionEventArgs e)
+        {
+            string where = new StackTrace().ToString();
+            if (where.Contains(nameof(TlsInput), StringComparison.Ordinal))
+            {
+                _thrown.Enqueue($"{e.Exception}\n{where}");
+            }
+        }
+    }
 }

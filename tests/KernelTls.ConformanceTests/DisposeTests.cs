@@ -1,5 +1,7 @@
+using System.Collections.Concurrent;
 using System.Net.Security;
 using System.Net.Sockets;
+using System.Runtime.ExceptionServices;
 using System.Security.Authentication;
 using KernelTls.Tests;
 
@@ -134,6 +136,38 @@ public class DisposeTests
 
         Assert.True(pair.ClientSocket.SafeHandle.IsClosed);
         Assert.True(pair.ServerSocket.SafeHandle.IsClosed);
+    }
+
+    /// <summary>As a server's connections are that were aborted: there is nothing left to say, and nothing to throw.</summary>
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task Disposing_after_the_socket_was_closed_throws_nothing_within(TlsMode mode, SslProtocols version)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
+        ConcurrentQueue<Exception> thrown = [];
+        AsyncLocal<bool> isHere = new() { Value = true };
+        AppDomain.CurrentDomain.FirstChanceException += Note;
+        try
+        {
+            pair.ClientSocket.Dispose();
+            pair.Client.Dispose();
+            pair.ServerSocket.Dispose();
+            await pair.Server.DisposeAsync().InTime();
+        }
+        finally
+        {
+            AppDomain.CurrentDomain.FirstChanceException -= Note;
+        }
+
+        Assert.Empty(thrown);
+
+        void Note(object? sender, FirstChanceExceptionEventArgs e)
+        {
+            if (isHere.Value)
+            {
+                thrown.Enqueue(e.Exception);
+            }
+        }
     }
 
     [Theory]

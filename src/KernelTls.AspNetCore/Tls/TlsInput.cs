@@ -6,27 +6,23 @@ using Microsoft.AspNetCore.Connections;
 namespace KernelTls.AspNetCore.Tls;
 
 /// <summary>
-/// What the pipe reader reads from: the TLS stream, when the application asks for more, with errors as Kestrel knows them. While
-/// nobody reads, the end of the peer's sending half, or else Kestrel's heartbeat, has the peer looked at, so that ConnectionClosed
-/// tells a request at work that its client has gone.
+/// What the pipe reader reads from: the TLS stream, when the application asks for more, with errors as Kestrel knows them. When
+/// the peer's sending half ends while nobody reads, what that means is found out, so that ConnectionClosed tells a request at work
+/// that its client has gone. An end that comes during a read, Kestrel's heartbeat comes back to.
 /// </summary>
 /// <remarks>
 /// <para>
 /// States: Idle → Reading → Idle; Idle → Watching → Idle, where a read that comes waits for the watch. The watch is a read of one
 /// byte, which the next read is given first: data that nobody takes ends it, as it ends the stock transport's at the limit of its
-/// buffer. After close_notify it is the socket that is watched, because a client may have ended its sending half alone.
-/// </para>
-/// <para>
-/// A request that asks for the client's certificate is a reader as well, and must not wait for a watch that waits for the client:
-/// where requests may ask, only the peer's end begins a watch, which then has nothing to wait for.
+/// buffer. It begins only behind the end of the peer's sending half, and so has nothing to wait for: it is in nobody's way, be it
+/// a request that asks for the client's certificate, or the disposal.
 /// </para>
 /// <para>A stream without close_notify is cut off (RFC 8446, section 6.1): to Kestrel the connection was reset.</para>
 /// </remarks>
 /// <param name="stream">The stream.</param>
 /// <param name="connection">The connection, whose socket is the stream's.</param>
-/// <param name="mayAsk">A request may ask for the client's certificate.</param>
 /// <param name="failed">Told of failures.</param>
-internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection, bool mayAsk, Action<Exception> failed) : Stream
+internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection, Action<Exception> failed) : Stream
 {
     private enum State
     {
@@ -44,11 +40,9 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
     private int _reads;
     private int _readsAtLastBeat = -1;
     private Task _watch = Task.CompletedTask;
-    private Task _socketWatch = Task.CompletedTask;
     private byte[]? _watched;
     private bool _hasWatched;
     private bool _ended;
-    private bool _watchesSocket;
     private volatile bool _isStopped;
     private volatile bool _hasPeerEnded;
 
@@ -79,10 +73,15 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
     /// <summary>Nobody has read since the last beat: a request is at work, or the application does not care.</summary>
     public void OnHeartbeat()
     {
+        if (!_hasPeerEnded)
+        {
+            return;
+        }
+
         int reads = Volatile.Read(ref _reads);
         bool isQuiet = reads == _readsAtLastBeat;
         _readsAtLastBeat = reads;
-        if (isQuiet && (_hasPeerEnded || !mayAsk))
+        if (isQuiet)
         {
             Watch();
         }
@@ -137,23 +136,20 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
     {
     }
 
-    /// <summary>
-    /// No watch begins any more. One that is at work behind the peer's end has nothing to wait for; one that waits for the peer
-    /// ends with the socket.
-    /// </summary>
+    /// <summary>No watch begins any more, and the one that is at work is let end.</summary>
     public override async ValueTask DisposeAsync()
     {
-        Task watches;
+        Task watch;
         lock (_lock)
         {
             _isStopped = true;
             TryMove(State.Idle, State.Stopped);
-            watches = Task.WhenAll(_watch, _socketWatch);
+            watch = _watch;
         }
 
-        if (_hasPeerEnded)
+        if (!watch.IsCompleted)
         {
-            await watches.WaitAsync(s_watchLimit).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+            await watch.WaitAsync(s_watchLimit).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
         }
 
         await base.DisposeAsync().ConfigureAwait(false);
@@ -175,11 +171,7 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
 
             if (_ended)
             {
-                if (!_watchesSocket)
-                {
-                    _watchesSocket = true;
-                    _socketWatch = WatchSocketAsync();
-                }
+                connection.FireConnectionClosed();
             }
             else if (!_hasWatched && TryMove(State.Idle, State.Watching))
             {
@@ -304,7 +296,6 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
         catch (Exception e)
         {
             _ended = true;
-            _watchesSocket = true;
             failed(e);
         }
         finally
@@ -316,22 +307,6 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
         {
             Watch();
         }
-    }
-
-    /// <summary>The peer sends no more: what comes is the end of the connection.</summary>
-    private async Task WatchSocketAsync()
-    {
-        try
-        {
-            await connection.Socket.ReceiveAsync(Memory<byte>.Empty, SocketFlags.None).ConfigureAwait(false);
-        }
-        catch (Exception e) when (e is SocketException or ObjectDisposedException)
-        {
-            failed(e);
-            return;
-        }
-
-        connection.FireConnectionClosed();
     }
 
     private Exception Translate(Exception e)

@@ -67,7 +67,7 @@ internal sealed class TlsMiddleware(ConnectionDelegate next, ServedEndpoint endp
             if (await TryShakeHandsAsync(stream, connection, feature).ConfigureAwait(false))
             {
                 connection.Features.Set<IKtlsFeature>(new KtlsFeature(stream));
-                await ServeAsync(stream, connection, feature).ConfigureAwait(false);
+                await ServeAsync(stream, connection).ConfigureAwait(false);
             }
         }
     }
@@ -104,9 +104,9 @@ internal sealed class TlsMiddleware(ConnectionDelegate next, ServedEndpoint endp
         return true;
     }
 
-    private async Task ServeAsync(ServerStream stream, DeferredConnection connection, object feature)
+    private async Task ServeAsync(ServerStream stream, DeferredConnection connection)
     {
-        TlsTransport transport = new(stream, connection, _logger, KestrelInternals.AllowsDelayedCertificate(feature));
+        TlsTransport transport = new(stream, connection, _logger);
         await using (transport.ConfigureAwait(false))
         {
             connection.Transport = transport;

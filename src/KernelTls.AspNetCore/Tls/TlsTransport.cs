@@ -26,12 +26,11 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
     /// <param name="stream">The stream.</param>
     /// <param name="connection">The connection, whose socket is the stream's.</param>
     /// <param name="logger">Told of failures.</param>
-    /// <param name="mayAsk">A request may ask for the client's certificate.</param>
-    public TlsTransport(ServerStream stream, DeferredConnection connection, ILogger logger, bool mayAsk)
+    public TlsTransport(ServerStream stream, DeferredConnection connection, ILogger logger)
     {
         _connection = connection;
         _logger = logger;
-        _input = new TlsInput(stream, connection, mayAsk, OnFailed);
+        _input = new TlsInput(stream, connection, OnFailed);
         stream.Input = _input;
         _output = new TlsPipeWriter(stream, connection.MemoryPool, OnSendFailed);
         Input = PipeReader.Create(

@@ -24,6 +24,9 @@ internal sealed partial class TlsConnection : IDisposable
 
     public SafeSocketHandle Socket => _socket;
 
+    /// <summary>By somebody else, as an aborted connection's is: no call can be made any more.</summary>
+    public bool IsSocketClosed => _socket.IsClosed;
+
     /// <exception cref="IOException">The socket is not usable, or OpenSSL is out of memory.</exception>
     public static unsafe TlsConnection Create(SafeTlsContextHandle context, SafeSocketHandle socket, string? serverName)
     {

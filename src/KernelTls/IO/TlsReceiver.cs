@@ -156,6 +156,11 @@ internal sealed partial class TlsReceiver : IDisposable
     public void Close()
     {
         _closed = true;
+        if (_connection.IsSocketClosed)
+        {
+            return;
+        }
+
         try
         {
             NativeResult result;

@@ -58,6 +58,12 @@ internal sealed partial class TlsSender
     /// <summary>False: the send buffer is still full. Failures end the attempt: the connection is going away anyhow.</summary>
     private bool TryCloseNotify(Func<bool> waitForRoom)
     {
+        if (_connection.IsSocketClosed)
+        {
+            _state = State.Broken;
+            return true;
+        }
+
         try
         {
             return _connection.Shutdown().Status != NativeStatus.WantWrite
