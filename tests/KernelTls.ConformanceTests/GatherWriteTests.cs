@@ -133,7 +133,7 @@ public class GatherWriteTests
     }
 
     /// <summary>The pattern's bytes from a position on, each segment in an array of its own.</summary>
-    private static ReadOnlySequence<byte> Segments(long position, int[] sizes)
+    internal static ReadOnlySequence<byte> Segments(long position, int[] sizes)
     {
         Segment? first = null;
         Segment? last = null;

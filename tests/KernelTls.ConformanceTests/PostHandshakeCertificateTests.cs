@@ -1,4 +1,5 @@
 using System.Net.Security;
+using System.Net.Sockets;
 using System.Security.Authentication;
 using KernelTls.Tests;
 
@@ -76,6 +77,27 @@ public class PostHandshakeCertificateTests
 
         Assert.Equal(1, await reading.InTime());
         Assert.NotNull(meeting.Server.RemoteCertificate);
+    }
+
+    /// <summary>The answer waits for a write that nobody reads.</summary>
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task A_blocking_read_that_has_to_answer_honours_ReadTimeout(TlsMode mode)
+    {
+        await using Meeting meeting = await MeetAsync(mode, "client", []);
+        Task writing = meeting.Client.WriteAsync(new byte[TlsPair.MoreThanFits]).AsTask();
+        await writing.StaysPending();
+        Task negotiating = meeting.Server.NegotiateClientCertificateAsync(CancellationToken.None);
+        meeting.Client.ReadTimeout = 500;
+
+        IOException e = await Assert.ThrowsAsync<IOException>(
+            () => Limits.Blocking(() => meeting.Client.Read(new byte[1])).InTime("the read to time out"));
+
+        Assert.Equal(SocketError.TimedOut, Assert.IsType<SocketException>(e.InnerException).SocketErrorCode);
+        await meeting.Client.DisposeAsync().InTime();
+        await meeting.Server.DisposeAsync().InTime();
+        await Assert.ThrowsAsync<ObjectDisposedException>(() => writing.InTime("the aborted write"));
+        await Task.WhenAny(negotiating).InTime("the negotiation to end, however the stock server ends it");
     }
 
     [Theory]

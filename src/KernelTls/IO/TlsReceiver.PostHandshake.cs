@@ -1,3 +1,5 @@
+using System.Net.Sockets;
+
 namespace KernelTls.IO;
 
 // Certificates after the handshake (RFC 8446, section 4.6.2): a client's answer, and a server's turn at the socket.
@@ -20,6 +22,19 @@ internal sealed partial class TlsReceiver
         finally
         {
             Leave();
+        }
+    }
+
+    /// <summary>As <see cref="OvercomeAsync"/>, blocking; the socket's ReceiveTimeout limits the wait.</summary>
+    private void Overcome()
+    {
+        try
+        {
+            SocketTimeouts.Within(_socket.Socket.ReceiveTimeout, OvercomeAsync);
+        }
+        catch (TimeoutException)
+        {
+            throw TlsErrors.Socket("Unable to read data from the transport connection", SocketError.TimedOut);
         }
     }
 

@@ -128,7 +128,7 @@ internal sealed partial class TlsReceiver : IDisposable
             {
                 if (_obstacle != Obstacle.None)
                 {
-                    OvercomeAsync(CancellationToken.None).GetAwaiter().GetResult();
+                    Overcome();
                 }
                 else
                 {

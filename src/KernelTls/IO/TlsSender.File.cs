@@ -78,7 +78,7 @@ internal sealed partial class TlsSender
             {
                 // A KeyUpdate that does not get out leaves as little behind it as a part of a file.
                 section.Begun = true;
-                allowed = await AllowLaterAsync(most).ConfigureAwait(false);
+                allowed = await AllowLaterAsync(most, cancellationToken).ConfigureAwait(false);
             }
 
             NativeResult result = _connection.SendFile(section.File, section.Position, (int)allowed);

@@ -112,7 +112,7 @@ internal sealed partial class TlsSender
             {
             }
 
-            first = first[..(int)await AllowAsync(first.Length).ConfigureAwait(false)];
+            first = first[..(int)await AllowAsync(first.Length, cancellationToken).ConfigureAwait(false)];
             await _socket.SendAsync(first, SocketFlags.None, cancellationToken).ConfigureAwait(false);
             data = data.Slice(first.Length);
             if (!AnswerGoesFirst && _budget.Allow(data.Length) == data.Length)
@@ -130,7 +130,7 @@ internal sealed partial class TlsSender
         {
             while (!data.IsEmpty)
             {
-                int length = (int)await AllowAsync(Math.Min(data.Length, RecordBudget.RecordSize)).ConfigureAwait(false);
+                int length = (int)await AllowAsync(Math.Min(data.Length, RecordBudget.RecordSize), cancellationToken).ConfigureAwait(false);
                 data.Slice(0, length).CopyTo(buffer);
                 await WriteOpenSslAsync(buffer.AsMemory(0, length), cancellationToken).ConfigureAwait(false);
                 data = data.Slice(length);

@@ -59,12 +59,12 @@ internal sealed partial class TlsSender
     /// How many of so many bytes may be sent next, charged to the key. Inside the gate. An answer to the peer's KeyUpdate goes
     /// first. With a spent key it is known after a KeyUpdate; where there can be none, the sending half is closed.
     /// </summary>
-    private ValueTask<long> AllowAsync(long bytes)
+    private ValueTask<long> AllowAsync(long bytes, CancellationToken cancellationToken)
     {
         long allowed = MayGoOn(bytes);
         if (allowed == 0)
         {
-            return AllowLaterAsync(bytes);
+            return AllowLaterAsync(bytes, cancellationToken);
         }
 
         _budget.Take(allowed);
@@ -77,17 +77,33 @@ internal sealed partial class TlsSender
     /// <summary>Where there can be no answer, what is under way still arrives, under the key that the peer knows.</summary>
     private bool AnswerGoesFirst => _keyUpdateDue && _keyUpdates.Sending;
 
-    /// <summary>As <see cref="AllowAsync"/>, blocking.</summary>
+    /// <summary>As <see cref="AllowAsync"/>, blocking; the socket's SendTimeout limits the wait.</summary>
     private long Allow(long bytes)
     {
-        ValueTask<long> allowed = AllowAsync(bytes);
-        return allowed.IsCompletedSuccessfully ? allowed.Result : allowed.AsTask().GetAwaiter().GetResult();
+        long allowed = MayGoOn(bytes);
+        if (allowed > 0)
+        {
+            _budget.Take(allowed);
+            return allowed;
+        }
+
+        try
+        {
+            SocketTimeouts.Within(
+                _socket.SendTimeout, async limit => allowed = await AllowLaterAsync(bytes, limit).ConfigureAwait(false));
+            return allowed;
+        }
+        catch (TimeoutException)
+        {
+            throw TlsErrors.Socket("Unable to write data to the transport connection", SocketError.TimedOut);
+        }
     }
 
-    private async ValueTask<long> AllowLaterAsync(long bytes)
+    private async ValueTask<long> AllowLaterAsync(long bytes, CancellationToken cancellationToken)
     {
         if (AnswerGoesFirst)
         {
+            await UntilRoomAsync(cancellationToken).ConfigureAwait(false);
             await AnswerAsync().ConfigureAwait(false);
             ThrowIfNotOpen();
         }
@@ -97,12 +113,12 @@ internal sealed partial class TlsSender
         {
             if (!_keyUpdates.Sending)
             {
-                await UntilWrittenAsync(static c => c.Shutdown(), _disposed.Token).ConfigureAwait(false);
+                await UntilWrittenAsync(static c => c.Shutdown(), cancellationToken).ConfigureAwait(false);
                 _state = State.Spent;
                 throw TlsErrors.RecordLimit();
             }
 
-            await UntilRoomAsync(_disposed.Token).ConfigureAwait(false);
+            await UntilRoomAsync(cancellationToken).ConfigureAwait(false);
             await UpdateKeyAsync(requestPeer: false, KeyUpdateCause.RecordLimit).ConfigureAwait(false);
         }
 

@@ -180,7 +180,7 @@ internal sealed partial class TlsSender
     {
         while (!data.IsEmpty)
         {
-            ReadOnlyMemory<byte> part = data[..(int)await AllowAsync(data.Length).ConfigureAwait(false)];
+            ReadOnlyMemory<byte> part = data[..(int)await AllowAsync(data.Length, cancellationToken).ConfigureAwait(false)];
             if (_kernel)
             {
                 await _socket.SendAsync(part, SocketFlags.None, cancellationToken).ConfigureAwait(false);
