@@ -166,6 +166,27 @@ public class CloseTests
         }
     }
 
+    /// <summary>The end may come while the request is still being read: then nobody is there whom it could tell at once.</summary>
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task Requests_whose_clients_leave_at_once_are_told(TlsMode mode)
+    {
+        const int Clients = 50;
+        using CountdownEvent left = new(Clients);
+        await using Server server = await Server.StartAsync(mode, application: application => application.Map("/stay", async context =>
+        {
+            await Task.WhenAny(Task.Delay(Timeout.Infinite, context.RequestAborted));
+            left.Signal();
+        }));
+        for (int i = 0; i < Clients; i++)
+        {
+            await using SslStream client = await server.ConnectAsync();
+            await Raw.RequestAsync(client, "/stay");
+        }
+
+        await Limits.Blocking(left.Wait).InTime($"all of {Clients} requests to be told");
+    }
+
     /// <summary>It has all of its answer: a token that is cancelled now would only disturb what is left to do.</summary>
     [Theory]
     [MemberData(nameof(Either))]
