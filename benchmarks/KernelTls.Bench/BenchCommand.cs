@@ -48,7 +48,7 @@ internal static class BenchCommand
         };
         command.SetAction((arguments, cancellationToken) => GuardAsync(async () =>
         {
-            Comparison comparison = new(arguments.GetValue(scenarios)!, arguments.GetValue(modes)!, Console.Out);
+            Comparison comparison = new(arguments.GetValue(scenarios)!, arguments.GetValue(modes)!, Console.Out, BenchProcess.RunAsync);
             BenchResults results = await comparison.RunAsync(cancellationToken);
             bool goalsHold = new ResultTable(results).Write(Console.Out);
             if (arguments.GetValue(json) is { } path)
@@ -56,7 +56,7 @@ internal static class BenchCommand
                 await File.WriteAllTextAsync(path, JsonSerializer.Serialize(results, BenchJson.Default.BenchResults), cancellationToken);
             }
 
-            return goalsHold || !arguments.GetValue(goals) ? Ok : Failed;
+            return results.Failures.Count == 0 && (goalsHold || !arguments.GetValue(goals)) ? Ok : Failed;
         }));
         return command;
     }

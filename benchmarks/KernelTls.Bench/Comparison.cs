@@ -11,18 +11,25 @@ namespace KernelTls.Bench;
 
 /// <summary>
 /// Rows × modes, each in a process of its own: nothing that one mode leaves behind, garbage, compiled code, sessions or
-/// sockets, is another's cost.
+/// sockets, is another's cost. One that fails takes nothing from the others.
 /// </summary>
 internal sealed class Comparison
 {
     private readonly (Row Row, string Mode)[] _cells;
     private readonly TextWriter _output;
+    private readonly Func<string[], bool, CancellationToken, Task<string>> _run;
 
+    /// <param name="scenarios">The rows.</param>
+    /// <param name="modes">The modes; none: those that each row has.</param>
+    /// <param name="output">Takes a line as each is measured.</param>
+    /// <param name="run"><see cref="BenchProcess.RunAsync"/>.</param>
     /// <exception cref="BenchFailedException">A row has none of the modes.</exception>
-    public Comparison(string[] scenarios, string[] modes, TextWriter output)
+    public Comparison(
+        string[] scenarios, string[] modes, TextWriter output, Func<string[], bool, CancellationToken, Task<string>> run)
     {
         _cells = Row.Select(scenarios, modes);
         _output = output;
+        _run = run;
     }
 
     public async Task<BenchResults> RunAsync(CancellationToken cancellationToken)
@@ -31,20 +38,32 @@ internal sealed class Comparison
         double? crypto = null;
         if (_cells.Any(cell => cell.Mode == ModeTable.Floor))
         {
-            string answer = await BenchProcess.RunAsync([BenchCommand.Crypto], isSteady: true, cancellationToken);
+            string answer = await _run([BenchCommand.Crypto], true, cancellationToken);
             crypto = Math.Round(double.Parse(answer, CultureInfo.InvariantCulture), 2);
         }
 
         List<Measurement> rows = [];
+        List<string> failures = [];
         long begun = Stopwatch.GetTimestamp();
-        foreach ((Row row, string mode) in _cells)
+        for (int done = 1; done <= _cells.Length; done++)
         {
+            (Row row, string mode) = _cells[done - 1];
             long started = Stopwatch.GetTimestamp();
-            Measurement measured = await MeasureAsync(row, mode, cancellationToken);
-            rows.Add(measured);
+            string outcome;
+            try
+            {
+                rows.Add(await MeasureAsync(row, mode, cancellationToken));
+                outcome = ResultTable.Describe(rows[^1]);
+            }
+            catch (BenchFailedException e)
+            {
+                failures.Add($"{row.Name} {mode}: {e.Message}");
+                outcome = $"failed: {e.Message}";
+            }
+
             _output.WriteLine(
-                $"{rows.Count} of {_cells.Length}: {row.Name} {mode}: {ResultTable.Describe(measured)}, "
-                + $"{Stopwatch.GetElapsedTime(started).TotalSeconds:F0} s{DescribeTimeLeft(rows.Count, Stopwatch.GetElapsedTime(begun))}");
+                $"{done} of {_cells.Length}: {row.Name} {mode}: {outcome}, "
+                + $"{Stopwatch.GetElapsedTime(started).TotalSeconds:F0} s{DescribeTimeLeft(done, Stopwatch.GetElapsedTime(begun))}");
         }
 
         return new BenchResults(
@@ -55,16 +74,17 @@ internal sealed class Comparison
             crypto,
             [.. rows.Select(row => WithRatio(row, rows))])
         {
+            Failures = failures,
             Nginx = _cells.Any(cell => NginxServer.IsMode(cell.Mode)) ? await NginxServer.ReadVersionAsync() : null,
         };
     }
 
-    private static async Task<Measurement> MeasureAsync(Row row, string mode, CancellationToken cancellationToken)
+    private async Task<Measurement> MeasureAsync(Row row, string mode, CancellationToken cancellationToken)
     {
         List<Measurement> processes = [];
         for (int i = 0; i < row.Processes; i++)
         {
-            string answer = await BenchProcess.RunAsync([BenchCommand.Measure, row.Name, mode], isSteady: true, cancellationToken);
+            string answer = await _run([BenchCommand.Measure, row.Name, mode], true, cancellationToken);
             processes.Add(JsonSerializer.Deserialize(answer, BenchJson.Default.Measurement)!);
         }
 

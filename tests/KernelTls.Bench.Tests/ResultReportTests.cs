@@ -70,6 +70,18 @@ public sealed class ResultReportTests : IDisposable
     }
 
     [Fact]
+    public void What_could_not_be_measured_is_said()
+    {
+        BenchResults results = Results.Of(("h1-get-64k", "sslstream", 1_000_000)) with { Failures = ["h1-get-64k ktls: out of luck"] };
+        using StringWriter table = new();
+        new ResultTable(results).Write(table);
+        Write(results);
+
+        Assert.Contains("not measured: h1-get-64k ktls: out of luck\n", table.ToString(), StringComparison.Ordinal);
+        Assert.Contains("\n- not measured: h1-get-64k ktls: out of luck\n", Page, StringComparison.Ordinal);
+    }
+
+    [Fact]
     public void A_missed_goal_comes_with_its_profile_or_the_command_that_makes_one()
     {
         Write(Everything);

@@ -47,7 +47,7 @@ internal sealed class PocMode : Mode
         {
             Socket socket = new(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
             await socket.ConnectAsync(context.DnsEndPoint, cancellationToken);
-            return await _context.ConnectAsync(socket);
+            return await _context.ConnectAsync(socket, isHttp: true);
         },
     };
 

@@ -97,6 +97,9 @@ internal static unsafe partial class LibSsl
     public static partial int SSL_set_session(nint ssl, nint session);
 
     [LibraryImport(Ssl)]
+    public static partial int SSL_set_alpn_protos(nint ssl, byte* protocols, uint length);
+
+    [LibraryImport(Ssl)]
     public static partial void SSL_SESSION_free(nint session);
 
     [LibraryImport(Crypto)]

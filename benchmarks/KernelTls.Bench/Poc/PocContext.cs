@@ -10,6 +10,9 @@ internal sealed class PocContext
 {
     private const int ControlServerName = 55;
 
+    /// <summary>As the ALPN extension has them (RFC 7301, section 3.1): the server takes the one that it serves.</summary>
+    private static ReadOnlySpan<byte> HttpProtocols => "\u0002h2\u0008http/1.1"u8;
+
     private readonly BenchCertificates _certificates;
     private readonly bool _resume;
     private readonly nint _client;
@@ -31,10 +34,15 @@ internal sealed class PocContext
         }
     }
 
-    public async Task<Stream> ConnectAsync(Socket socket)
+    public async Task<Stream> ConnectAsync(Socket socket, bool isHttp = false)
     {
         PocStream stream = new(socket, Bind(_client, socket)) { IsClient = true };
         LibSsl.SSL_set_connect_state(stream.Ssl);
+        if (isHttp)
+        {
+            OfferHttp(stream.Ssl);
+        }
+
         _ = LibSsl.SSL_ctrl(stream.Ssl, ControlServerName, 0, BenchCertificates.Host);
         if (_session != 0)
         {
@@ -78,6 +86,14 @@ internal sealed class PocContext
         }
 
         return context;
+    }
+
+    private static unsafe void OfferHttp(nint ssl)
+    {
+        fixed (byte* protocols = HttpProtocols)
+        {
+            _ = LibSsl.SSL_set_alpn_protos(ssl, protocols, (uint)HttpProtocols.Length);
+        }
     }
 
     private static nint Bind(nint context, Socket socket)

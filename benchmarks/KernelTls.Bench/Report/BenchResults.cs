@@ -13,6 +13,9 @@ internal sealed record BenchResults(
     /// <summary>The version, where it was measured.</summary>
     public string? Nginx { get; init; }
 
+    /// <summary>What was to be measured and could not be, each with its reason.</summary>
+    public IReadOnlyList<string> Failures { get; init => field = value ?? []; } = [];
+
     [JsonIgnore]
     public string Surroundings => $"{Cell}: Linux {Kernel}, {OpenSsl}, {Runtime}{(Nginx is null ? "" : $", {Nginx}")}";
 

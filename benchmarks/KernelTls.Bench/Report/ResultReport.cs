@@ -70,10 +70,14 @@ internal sealed class ResultReport
 
         (Measurement Row, Goal Goal, string Missed)[] failed = [.. judged.Where(one => one.Missed.Length > 0)];
         page.Append($"\n## Goals\n\n{judged.Count - failed.Length} of {judged.Count} goals that were measured hold; {Goal.All.Count} there are.\n");
-        string[] notChecked = [.. _results.Rows.Select(row => Goal.Find(row)?.DescribeUnchecked(row, _results.Rows)).OfType<string>()];
-        if (notChecked.Length > 0)
+        string[] missing =
+        [
+            .. _results.Failures.Select(failure => $"not measured: {failure}"),
+            .. _results.Rows.Select(row => Goal.Find(row)?.DescribeUnchecked(row, _results.Rows)).OfType<string>(),
+        ];
+        if (missing.Length > 0)
         {
-            page.Append($"\n- {string.Join("\n- ", notChecked)}\n");
+            page.Append($"\n- {string.Join("\n- ", missing)}\n");
         }
 
         if (failed.Length == 0)

@@ -43,6 +43,11 @@ internal sealed class ResultTable
         output.WriteLine(_results.Surroundings);
         table.Write(output);
         output.WriteLine();
+        foreach (string failure in _results.Failures)
+        {
+            output.WriteLine($"not measured: {failure}");
+        }
+
         notChecked.ForEach(output.WriteLine);
         output.WriteLine("Instructions in thousands (k), user and kernel, of both ends; of server rows, of the server's process alone.");
         output.WriteLine("The ratio is to the mode named beside it, in the same boot. The floor is plain and, for each byte of payload, bare");

@@ -1,0 +1,49 @@
+using System.Text.Json;
+using KernelTls.Bench.Report;
+
+namespace KernelTls.Bench.Tests;
+
+public class ComparisonTests
+{
+    [Fact]
+    public async Task A_measurement_that_fails_takes_nothing_from_the_others()
+    {
+        using StringWriter output = new();
+        Comparison comparison = new(["stream-get-64k", "h2-get-0"], ["sslstream", "poc", "ktls"], output, Run);
+
+        BenchResults results = await comparison.RunAsync(CancellationToken.None);
+
+        Assert.Equal(
+            ["stream-get-64k sslstream", "stream-get-64k poc", "stream-get-64k ktls", "h2-get-0 sslstream", "h2-get-0 ktls"],
+            results.Rows.Select(row => $"{row.Scenario} {row.Mode}"));
+        Assert.Equal(0.5, results.Find("h2-get-0", "ktls")!.Ratio);
+        Assert.Equal("h2-get-0 poc: 'measure' has failed", Assert.Single(results.Failures));
+        Assert.Contains("5 of 6: h2-get-0 poc: failed: 'measure' has failed, ", output.ToString(), StringComparison.Ordinal);
+        Assert.Contains("6 of 6: h2-get-0 ktls: ", output.ToString(), StringComparison.Ordinal);
+
+        static Task<string> Run(string[] arguments, bool isSteady, CancellationToken cancellationToken)
+        {
+            (string scenario, string mode) = (arguments[1], arguments[2]);
+            return scenario == "h2-get-0" && mode == "poc"
+                ? throw new BenchFailedException("'measure' has failed")
+                : Task.FromResult(JsonSerializer.Serialize(
+                    Measurement.Of(scenario, mode, Measurement.Instructions, null, [mode == "ktls" ? 500 : 1_000]), BenchJson.Default.Measurement));
+        }
+    }
+
+    [Fact]
+    public void Results_of_before_there_were_failures_have_none()
+    {
+        string path = Path.GetTempFileName();
+        try
+        {
+            File.WriteAllText(path, """{"cell": "c", "kernel": "k", "openSsl": "o", "runtime": "r", "cryptoPerByte": null, "rows": []}""");
+
+            Assert.Empty(BenchResults.Read(path).Failures);
+        }
+        finally
+        {
+            File.Delete(path);
+        }
+    }
+}
