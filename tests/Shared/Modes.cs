@@ -30,7 +30,8 @@ public static class Modes
     /// <summary>The modes of KtlsStream: what SslStream does not have.</summary>
     public static TheoryData<TlsMode, SslProtocols> AllOfKtlsStream => Cross(Every.Where(m => m != TlsMode.Stock));
 
-    public static TheoryData<TlsMode, SslProtocols> AllManaged => Cross(Every.Except(OnOpenSsl));
+    /// <summary>What the stock stream's code does: one of them, whatever a run is limited to.</summary>
+    public static TheoryData<TlsMode, SslProtocols> AllManaged => Cross(Every.Except(OnOpenSsl).DefaultIfEmpty(TlsMode.Stock));
 
     /// <summary>Every mode, with each of the values.</summary>
     public static TheoryData<TlsMode, T> With<T>(params IEnumerable<T> values) =>
