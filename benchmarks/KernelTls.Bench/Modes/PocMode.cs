@@ -1,6 +1,7 @@
 using System.Net.Security;
 using System.Net.Sockets;
 using KernelTls.Bench.Poc;
+using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 
 namespace KernelTls.Bench.Modes;
@@ -50,6 +51,10 @@ internal sealed class PocMode : Mode
             return await _context.ConnectAsync(socket, isHttp: true);
         },
     };
+
+    /// <summary>HTTP/2 requests name their scheme, and the client's is http.</summary>
+    public override void ConfigureServer(IWebHostBuilder server) =>
+        server.ConfigureKestrel(options => options.AllowAlternateSchemes = true);
 
     public override void ConfigureEndpoint(ListenOptions endpoint) => _stock.ConfigureEndpoint(endpoint);
 
