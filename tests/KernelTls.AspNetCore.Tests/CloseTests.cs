@@ -1,8 +1,5 @@
-using System.Collections.Concurrent;
-using System.Diagnostics;
 using System.Net.Security;
 using System.Net.Sockets;
-using System.Runtime.ExceptionServices;
 using System.Security.Authentication;
 using System.Text;
 using KernelTls.AspNetCore.Tls;
@@ -56,7 +53,7 @@ public class CloseTests
     public async Task Where_both_ends_close_at_once_nothing_is_thrown(TlsMode mode)
     {
         const int Connections = 100;
-        using ThrownByInput thrown = new();
+        using ThrownExceptions thrown = ThrownByInput();
         await using (Server server = await Server.StartAsync(mode))
         {
             for (int i = 0; i < Connections; i++)
@@ -77,7 +74,7 @@ public class CloseTests
     [MemberData(nameof(OnOpenSsl))]
     public async Task Where_the_server_closes_after_a_long_request_nothing_is_thrown(TlsMode mode)
     {
-        using ThrownByInput thrown = new();
+        using ThrownExceptions thrown = ThrownByInput();
         TaskCompletionSource goOn = new(TaskCreationOptions.RunContinuationsAsynchronously);
         Endpoints.Waiting waiting = new() { GoOn = goOn.Task };
         await using (Server server = await StartWaitingAsync(mode, waiting))
@@ -350,34 +347,10 @@ public class CloseTests
     private static Task<Server> StartWaitingAsync(TlsMode mode, Endpoints.Waiting waiting, Action<ListenOptions>? listen = null) =>
         Server.StartAsync(mode, listen: listen, builder: builder => builder.Services.AddSingleton(waiting));
 
+    private static ThrownExceptions ThrownByInput() =>
+        new(where => where.ToString().Contains(nameof(TlsInput), StringComparison.Ordinal));
+
     private static Stream GetInner(SslStream stream) =>
         (Stream)typeof(AuthenticatedStream).GetProperty(
             "InnerStream", System.Reflection.BindingFlags.Instance | System.Reflection.BindingFlags.NonPublic)!.GetValue(stream)!;
-
-    /// <summary>What is thrown anywhere under the server's reading, caught or not.</summary>
-    private sealed class ThrownByInput : IDisposable
-    {
-        private readonly ConcurrentQueue<string> _thrown = [];
-
-        public ThrownByInput() => AppDomain.CurrentDomain.FirstChanceException += Note;
-
-        public void Dispose() => AppDomain.CurrentDomain.FirstChanceException -= Note;
-
-        public void AssertNone()
-        {
-            if (!_thrown.IsEmpty)
-            {
-                Assert.Fail(string.Join("\n\n", _thrown));
-            }
-        }
-
-        private void Note(object? sender, FirstChanceExceptionEventArgs e)
-        {
-            string where = new StackTrace().ToString();
-            if (where.Contains(nameof(TlsInput), StringComparison.Ordinal))
-            {
-                _thrown.Enqueue($"{e.Exception}\n{where}");
-            }
-        }
-    }
 }

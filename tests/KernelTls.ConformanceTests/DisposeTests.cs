@@ -1,7 +1,5 @@
-using System.Collections.Concurrent;
 using System.Net.Security;
 using System.Net.Sockets;
-using System.Runtime.ExceptionServices;
 using System.Security.Authentication;
 using KernelTls.Tests;
 
@@ -144,30 +142,15 @@ public class DisposeTests
     public async Task Disposing_after_the_socket_was_closed_throws_nothing_within(TlsMode mode, SslProtocols version)
     {
         await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
-        ConcurrentQueue<Exception> thrown = [];
         AsyncLocal<bool> isHere = new() { Value = true };
-        AppDomain.CurrentDomain.FirstChanceException += Note;
-        try
-        {
-            pair.ClientSocket.Dispose();
-            pair.Client.Dispose();
-            pair.ServerSocket.Dispose();
-            await pair.Server.DisposeAsync().InTime();
-        }
-        finally
-        {
-            AppDomain.CurrentDomain.FirstChanceException -= Note;
-        }
+        using ThrownExceptions thrown = new(_ => isHere.Value);
 
-        Assert.Empty(thrown);
+        pair.ClientSocket.Dispose();
+        pair.Client.Dispose();
+        pair.ServerSocket.Dispose();
+        await pair.Server.DisposeAsync().InTime();
 
-        void Note(object? sender, FirstChanceExceptionEventArgs e)
-        {
-            if (isHere.Value)
-            {
-                thrown.Enqueue(e.Exception);
-            }
-        }
+        thrown.AssertNone();
     }
 
     [Theory]

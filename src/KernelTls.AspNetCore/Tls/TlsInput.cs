@@ -147,11 +147,7 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
             watch = _watch;
         }
 
-        if (!watch.IsCompleted)
-        {
-            await watch.WaitAsync(s_watchLimit).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
-        }
-
+        await watch.WaitAsync(s_watchLimit).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
         await base.DisposeAsync().ConfigureAwait(false);
     }
 

@@ -1,5 +1,3 @@
-using System.Net.Sockets;
-
 namespace KernelTls.IO;
 
 // Certificates after the handshake (RFC 8446, section 4.6.2): a client's answer, and a server's turn at the socket.
@@ -26,17 +24,8 @@ internal sealed partial class TlsReceiver
     }
 
     /// <summary>As <see cref="OvercomeAsync"/>, blocking; the socket's ReceiveTimeout limits the wait.</summary>
-    private void Overcome()
-    {
-        try
-        {
-            SocketTimeouts.Within(_socket.Socket.ReceiveTimeout, OvercomeAsync);
-        }
-        catch (TimeoutException)
-        {
-            throw TlsErrors.Socket("Unable to read data from the transport connection", SocketError.TimedOut);
-        }
-    }
+    private void Overcome() =>
+        SocketTimeouts.Within(_socket.Socket.ReceiveTimeout, "Unable to read data from the transport connection", OvercomeAsync);
 
     private async Task OvercomeAsync(CancellationToken cancellationToken)
     {

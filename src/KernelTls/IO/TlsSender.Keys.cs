@@ -61,18 +61,17 @@ internal sealed partial class TlsSender
     /// </summary>
     private ValueTask<long> AllowAsync(long bytes, CancellationToken cancellationToken)
     {
-        long allowed = MayGoOn(bytes);
-        if (allowed == 0)
-        {
-            return AllowLaterAsync(bytes, cancellationToken);
-        }
-
-        _budget.Take(allowed);
-        return ValueTask.FromResult(allowed);
+        long allowed = AllowNow(bytes);
+        return allowed > 0 ? ValueTask.FromResult(allowed) : AllowLaterAsync(bytes, cancellationToken);
     }
 
-    /// <summary>0: a KeyUpdate goes first.</summary>
-    private long MayGoOn(long bytes) => AnswerGoesFirst ? 0 : _budget.Allow(Math.Min(bytes, MostAtOnce));
+    /// <summary>As <see cref="AllowAsync"/>; 0: a KeyUpdate goes first.</summary>
+    private long AllowNow(long bytes)
+    {
+        long allowed = AnswerGoesFirst ? 0 : _budget.Allow(Math.Min(bytes, MostAtOnce));
+        _budget.Take(allowed);
+        return allowed;
+    }
 
     /// <summary>Where there can be no answer, what is under way still arrives, under the key that the peer knows.</summary>
     private bool AnswerGoesFirst => _keyUpdateDue && _keyUpdates.Sending;
@@ -80,23 +79,18 @@ internal sealed partial class TlsSender
     /// <summary>As <see cref="AllowAsync"/>, blocking; the socket's SendTimeout limits the wait.</summary>
     private long Allow(long bytes)
     {
-        long allowed = MayGoOn(bytes);
-        if (allowed > 0)
-        {
-            _budget.Take(allowed);
-            return allowed;
-        }
+        long allowed = AllowNow(bytes);
+        return allowed > 0 ? allowed : AllowLater(bytes);
+    }
 
-        try
-        {
-            SocketTimeouts.Within(
-                _socket.SendTimeout, async limit => allowed = await AllowLaterAsync(bytes, limit).ConfigureAwait(false));
-            return allowed;
-        }
-        catch (TimeoutException)
-        {
-            throw TlsErrors.Socket("Unable to write data to the transport connection", SocketError.TimedOut);
-        }
+    private long AllowLater(long bytes)
+    {
+        long allowed = 0;
+        SocketTimeouts.Within(
+            _socket.SendTimeout,
+            "Unable to write data to the transport connection",
+            async limit => allowed = await AllowLaterAsync(bytes, limit).ConfigureAwait(false));
+        return allowed;
     }
 
     private async ValueTask<long> AllowLaterAsync(long bytes, CancellationToken cancellationToken)

@@ -1,0 +1,98 @@
+using System.Buffers;
+using System.Net.Sockets;
+using System.Security.Authentication;
+using KernelTls.Tests;
+using Microsoft.Win32.SafeHandles;
+
+namespace KernelTls.ConformanceTests;
+
+/// <summary>Keys that change only when there is room, which nobody makes: what waits for them ends with its token or its time.</summary>
+public class KeyChangeWaitTests
+{
+    public static TheoryData<TlsMode> Changing => KeyChangeTests.Changing;
+
+    public static TheoryData<TlsMode, int> ChangingSegments =>
+    [
+        .. Modes.OnOpenSsl.Where(KeyChangeTests.CanChange).Select(m => new TheoryDataRow<TlsMode, int>(m, 1)),
+        .. Modes.OnOpenSsl.Where(KeyChangeTests.CanChange).Select(m => new TheoryDataRow<TlsMode, int>(m, 100)),
+    ];
+
+    /// <summary>The update has the sender's turn, and waits for room that nobody makes.</summary>
+    [Theory]
+    [MemberData(nameof(Changing))]
+    public async Task A_blocking_write_behind_a_key_update_honours_WriteTimeout(TlsMode mode)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, SslProtocols.Tls13);
+        pair.ShrinkBuffers();
+
+        // The receiver takes a little more when the sender asks again, which it does after a fifth of a second.
+        while (pair.ClientSocket.Poll(TimeSpan.FromSeconds(1), SelectMode.SelectWrite))
+        {
+            pair.ClientSocket.Send(new byte[1024]);
+        }
+
+        KtlsStream client = (KtlsStream)pair.Client;
+        Task update = client.UpdateKeysAsync(requestPeerUpdate: false).AsTask();
+        await update.StaysPending();
+        client.WriteTimeout = 100;
+
+        IOException e = await Assert.ThrowsAsync<IOException>(() => Limits.Blocking(() => client.Write(new byte[1])).InTime());
+
+        Assert.Equal(SocketError.TimedOut, Assert.IsType<SocketException>(e.InnerException).SocketErrorCode);
+        await client.DisposeAsync().InTime();
+        await Assert.ThrowsAsync<ObjectDisposedException>(() => update.InTime());
+    }
+
+    /// <summary>
+    /// Each record is followed by a key update, which waits for room before the socket says that it is full: nobody makes any.
+    /// </summary>
+    [Theory]
+    [MemberData(nameof(ChangingSegments))]
+    public async Task A_write_that_waits_to_change_its_key_can_be_cancelled(TlsMode mode, int segments)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, SslProtocols.Tls13, tune: o => o.RecordLimit = 1);
+        pair.ShrinkBuffers();
+        KtlsStream client = (KtlsStream)pair.Client;
+        ReadOnlySequence<byte> data = GatherWriteTests.Segments(0, [.. Enumerable.Repeat(TlsPair.MoreThanFits / segments, segments)]);
+        using CancellationTokenSource cancel = new();
+        Task writing = client.WriteAsync(data, cancel.Token).AsTask();
+        await writing.StaysPending();
+
+        await cancel.CancelAsync();
+
+        OperationCanceledException e = await Assert.ThrowsAnyAsync<OperationCanceledException>(() => writing.InTime("the cancelled write"));
+        Assert.Equal(cancel.Token, e.CancellationToken);
+        await Assert.ThrowsAsync<IOException>(() => client.WriteAsync(new byte[1]).AsTask().InTime());
+    }
+
+    [Theory]
+    [MemberData(nameof(Changing))]
+    public async Task A_file_that_waits_to_change_its_key_can_be_cancelled(TlsMode mode)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, SslProtocols.Tls13, tune: o => o.RecordLimit = 1);
+        pair.ShrinkBuffers();
+        using PatternFile file = new(TlsPair.MoreThanFits);
+        using SafeFileHandle handle = File.OpenHandle(file.FullName);
+        using CancellationTokenSource cancel = new();
+        Task sending = ((KtlsStream)pair.Client).SendFileAsync(handle, 0, TlsPair.MoreThanFits, cancel.Token).AsTask();
+        await sending.StaysPending();
+
+        await cancel.CancelAsync();
+
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => sending.InTime("the cancelled file"));
+    }
+
+    [Theory]
+    [MemberData(nameof(Changing))]
+    public async Task A_blocking_write_that_waits_to_change_its_key_honours_WriteTimeout(TlsMode mode)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, SslProtocols.Tls13, tune: o => o.RecordLimit = 1);
+        pair.ShrinkBuffers();
+        pair.Client.WriteTimeout = 500;
+
+        IOException e = await Assert.ThrowsAsync<IOException>(
+            () => Limits.Blocking(() => pair.Client.Write(new byte[TlsPair.MoreThanFits])).InTime("the write to time out"));
+
+        Assert.Equal(SocketError.TimedOut, Assert.IsType<SocketException>(e.InnerException).SocketErrorCode);
+    }
+}
