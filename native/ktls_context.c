@@ -78,10 +78,11 @@ static bool ApplyAlpn(const KtlsOpenSsl* api, KtlsContext* context, const KtlsCo
 
 /* max_send_fragment and read_ahead keep their defaults: with any other value OpenSSL, or the leftover of a
  * read-ahead, silently keeps the kernel out. Without AUTO_RETRY (the default) SSL_read returns after each handshake
- * message: a peer that sends nothing else does not keep a thread in here. */
+ * message: a peer that sends nothing else does not keep a thread in here. With NO_AUTO_CHAIN the chain is what the
+ * options say: OpenSSL would look in each handshake for more of it, in a store that is empty. */
 static void ApplyModes(const KtlsOpenSsl* api, const KtlsContext* context, int32_t flags)
 {
-    long mode = SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER;
+    long mode = SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_NO_AUTO_CHAIN;
     if ((flags & KTLS_FLAG_RELEASE_BUFFERS) != 0)
     {
         mode |= SSL_MODE_RELEASE_BUFFERS;

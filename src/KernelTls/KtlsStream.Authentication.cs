@@ -292,9 +292,13 @@ public partial class KtlsStream
             throw NotAvailable(missing);
         }
 
-        session.Strengths = RuntimeInternals.Publish(
-            this, session.Protocol, session.CipherSuite, session.ApplicationProtocol);
-        RuntimeInternals.PublishTargetHost(this, session.TargetHost);
+        RuntimeInternals.Publish(this, session.Protocol, session.CipherSuite, session.ApplicationProtocol);
+
+        // A client's name was published before the handshake.
+        if (session.Settings.IsServer)
+        {
+            RuntimeInternals.PublishTargetHost(this, session.TargetHost);
+        }
 
         // Either sees the other: this, that the stream was disposed, or who disposes it, the session.
         Interlocked.Exchange(ref _session, session);

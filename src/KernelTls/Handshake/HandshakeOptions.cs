@@ -23,6 +23,9 @@ internal static class HandshakeOptions
         "rsa_pkcs1_sha256", "rsa_pkcs1_sha384", "rsa_pkcs1_sha512",
     ];
 
+    // Names of these characters alone, without A-labels, IDNA leaves as they are.
+    private static readonly SearchValues<char> s_plainName = SearchValues.Create("abcdefghijklmnopqrstuvwxyz0123456789-.");
+
     /// <summary>Builds the SSL_CTX key, or says why these options stay with the base class.</summary>
     public static KtlsFallbackReason TryCreateContextKey(
         bool isServer,
@@ -122,6 +125,11 @@ internal static class HandshakeOptions
     /// <summary>A received SNI as SslStream publishes it: U-labels where it has A-labels (RFC 5890).</summary>
     public static string PublishedServerName(string serverName)
     {
+        if (!serverName.AsSpan().ContainsAnyExcept(s_plainName) && !serverName.Contains("xn--", StringComparison.Ordinal))
+        {
+            return serverName;
+        }
+
         try
         {
             return new IdnMapping { UseStd3AsciiRules = false, AllowUnassigned = true }.GetUnicode(serverName);

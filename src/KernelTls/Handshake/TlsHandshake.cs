@@ -142,7 +142,11 @@ internal sealed class TlsHandshake : IDisposable
             ClientSessions.Shared.TryOffer(_settings.Context, _settings.TargetHost, _connection, out _offeredCertificate);
         }
 
-        RuntimeInternals.PublishTargetHost(_stream, _settings.GivenHost);
+        if (!IsServer)
+        {
+            RuntimeInternals.PublishTargetHost(_stream, _settings.GivenHost);
+        }
+
         Staple();
     }
 

@@ -44,6 +44,8 @@ internal sealed partial class TlsReceiver
 
                 if (TryAccept(out taken))
                 {
+                    // A small read that was filled at once found more than it asked for: the next one shares a receive.
+                    _receiver._readable = IsDirect && _buffer.Length < SmallRead && taken == _buffer.Length;
                     break;
                 }
             }
@@ -103,7 +105,7 @@ internal sealed partial class TlsReceiver
         }
 
         /// <summary>Straight into the caller's memory; otherwise the socket only says when there is something.</summary>
-        private bool IsDirect => _receiver._kernel && _buffer.Length >= SmallRead;
+        private bool IsDirect => _receiver._kernel && !_buffer.IsEmpty;
 
         private bool TryAccept(out int taken)
         {

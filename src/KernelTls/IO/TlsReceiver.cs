@@ -156,7 +156,7 @@ internal sealed partial class TlsReceiver : IDisposable
     public void Close()
     {
         _closed = true;
-        if (_connection.IsSocketClosed)
+        if (_ended || _connection.IsSocketClosed)
         {
             return;
         }

@@ -113,7 +113,7 @@ internal sealed partial class TlsSession : IDisposable
 
     public string TargetHost { get; }
 
-    public CipherStrengths Strengths { get; set; }
+    public CipherStrengths Strengths => RuntimeInternals.StrengthsOf(CipherSuite);
 
     /// <summary>As <see cref="Offload"/>, without asking who does the kernel's work.</summary>
     public KtlsOffload Planned => _offload;

@@ -2,6 +2,7 @@ using System.Diagnostics.CodeAnalysis;
 using System.Net.Security;
 using System.Net.Sockets;
 using System.Reflection;
+using System.Runtime.CompilerServices;
 using System.Security.Authentication;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
@@ -20,6 +21,7 @@ namespace KernelTls.Interop;
 /// control record makes a socket believe it lost its connection; and to cancel a receive that reports errors as values.
 /// </remarks>
 [UnconditionalSuppressMessage("Trimming", "IL2080", Justification = "ILLink.Descriptors.xml keeps these members; where one is missing all the same, IsAvailable says so.")]
+[UnconditionalSuppressMessage("Trimming", "IL2077", Justification = "As above.")]
 internal static class RuntimeInternals
 {
     private const BindingFlags Instance = BindingFlags.Instance | BindingFlags.Public | BindingFlags.NonPublic;
@@ -142,21 +144,28 @@ internal static class RuntimeInternals
     public static void PublishTargetHost(SslStream stream, string targetHost) =>
         s_targetHost!.SetValue(s_options!.GetValue(stream), targetHost);
 
-    /// <summary>Publishes the connection's properties; the strengths come back as the base class derives them from the suite.</summary>
+    /// <summary>
+    /// Makes <see cref="SslStream.NegotiatedApplicationProtocol"/> answer, for which the base class wants to know the version as
+    /// well; and in the midst of a handshake its <see cref="SslStream.SslProtocol"/> and <see cref="SslStream.NegotiatedCipherSuite"/>.
+    /// </summary>
     /// <param name="stream">The stream whose base members are lit up.</param>
     /// <param name="protocol">Negotiated version.</param>
     /// <param name="suite">Negotiated suite.</param>
     /// <param name="applicationProtocol">Negotiated ALPN protocol, <see langword="null"/> for none.</param>
-    public static CipherStrengths Publish(
-        SslStream stream, SslProtocols protocol, TlsCipherSuite suite, byte[]? applicationProtocol)
+    public static void Publish(SslStream stream, SslProtocols protocol, TlsCipherSuite suite, byte[]? applicationProtocol)
     {
         object info = s_info!.GetValue(stream)!;
         s_protocol!.SetValue(info, (int)protocol);
         s_suite!.SetValue(info, suite);
         s_applicationProtocol!.SetValue(info, applicationProtocol);
-        s_mapCipherSuite!.Invoke(info, [suite]);
         s_info.SetValue(stream, info);
+    }
 
+    /// <summary>The strengths that the base class derives from a suite.</summary>
+    public static CipherStrengths StrengthsOf(TlsCipherSuite suite)
+    {
+        object info = RuntimeHelpers.GetUninitializedObject(s_infoType!);
+        s_mapCipherSuite!.Invoke(info, [suite]);
         return new CipherStrengths(
             (CipherAlgorithmType)(int)s_cipher!.GetValue(info)!,
             (int)s_cipherBits!.GetValue(info)!,
