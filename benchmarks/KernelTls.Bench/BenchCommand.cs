@@ -49,13 +49,9 @@ internal static class BenchCommand
         command.SetAction((arguments, cancellationToken) => GuardAsync(async () =>
         {
             Comparison comparison = new(arguments.GetValue(scenarios)!, arguments.GetValue(modes)!, Console.Out, BenchProcess.RunAsync);
-            BenchResults results = await comparison.RunAsync(cancellationToken);
+            string? path = arguments.GetValue(json);
+            BenchResults results = await comparison.RunAsync(soFar => soFar.WriteTo(path), cancellationToken);
             bool goalsHold = new ResultTable(results).Write(Console.Out);
-            if (arguments.GetValue(json) is { } path)
-            {
-                await File.WriteAllTextAsync(path, JsonSerializer.Serialize(results, BenchJson.Default.BenchResults), cancellationToken);
-            }
-
             return results.Failures.Count == 0 && (goalsHold || !arguments.GetValue(goals)) ? Ok : Failed;
         }));
         return command;

@@ -32,9 +32,12 @@ internal sealed class Comparison
         _run = run;
     }
 
-    public async Task<BenchResults> RunAsync(CancellationToken cancellationToken)
+    /// <param name="keep">Takes the results so far, whenever there is one more: a run that is cut off has lost nothing.</param>
+    /// <param name="cancellationToken">Ends the run.</param>
+    public async Task<BenchResults> RunAsync(Action<BenchResults> keep, CancellationToken cancellationToken)
     {
         BenchProcess.PrepareMachine();
+        string? nginx = _cells.Any(cell => NginxServer.IsMode(cell.Mode)) ? await NginxServer.ReadVersionAsync() : null;
         double? crypto = null;
         if (_cells.Any(cell => cell.Mode == ModeTable.Floor))
         {
@@ -61,12 +64,15 @@ internal sealed class Comparison
                 outcome = $"failed: {e.Message}";
             }
 
+            keep(Results());
             _output.WriteLine(
                 $"{done} of {_cells.Length}: {row.Name} {mode}: {outcome}, "
                 + $"{Stopwatch.GetElapsedTime(started).TotalSeconds:F0} s{DescribeTimeLeft(done, Stopwatch.GetElapsedTime(begun))}");
         }
 
-        return new BenchResults(
+        return Results();
+
+        BenchResults Results() => new(
             Environment.GetEnvironmentVariable("KTLS_CELL") ?? "host",
             KtlsPlatform.KernelRelease,
             KtlsPlatform.OpenSslVersionText,
@@ -74,8 +80,8 @@ internal sealed class Comparison
             crypto,
             [.. rows.Select(row => WithRatio(row, rows))])
         {
-            Failures = failures,
-            Nginx = _cells.Any(cell => NginxServer.IsMode(cell.Mode)) ? await NginxServer.ReadVersionAsync() : null,
+            Failures = [.. failures],
+            Nginx = nginx,
         };
     }
 

@@ -11,7 +11,7 @@ public class ComparisonTests
         using StringWriter output = new();
         Comparison comparison = new(["stream-get-64k", "h2-get-0"], ["sslstream", "poc", "ktls"], output, Run);
 
-        BenchResults results = await comparison.RunAsync(CancellationToken.None);
+        BenchResults results = await comparison.RunAsync(_ => { }, CancellationToken.None);
 
         Assert.Equal(
             ["stream-get-64k sslstream", "stream-get-64k poc", "stream-get-64k ktls", "h2-get-0 sslstream", "h2-get-0 ktls"],
@@ -21,14 +21,44 @@ public class ComparisonTests
         Assert.Contains("5 of 6: h2-get-0 poc: failed: 'measure' has failed, ", output.ToString(), StringComparison.Ordinal);
         Assert.Contains("6 of 6: h2-get-0 ktls: ", output.ToString(), StringComparison.Ordinal);
 
-        static Task<string> Run(string[] arguments, bool isSteady, CancellationToken cancellationToken)
+    }
+
+    [Fact]
+    public async Task A_run_that_is_cut_off_keeps_what_it_had()
+    {
+        string path = Path.GetTempFileName();
+        using CancellationTokenSource cut = new();
+        Comparison comparison = new(["h2-get-0"], ["sslstream", "ktls", "poc"], TextWriter.Null, (arguments, isSteady, token) =>
         {
-            (string scenario, string mode) = (arguments[1], arguments[2]);
-            return scenario == "h2-get-0" && mode == "poc"
-                ? throw new BenchFailedException("'measure' has failed")
-                : Task.FromResult(JsonSerializer.Serialize(
-                    Measurement.Of(scenario, mode, Measurement.Instructions, null, [mode == "ktls" ? 500 : 1_000]), BenchJson.Default.Measurement));
+            if (arguments[2] == "poc")
+            {
+                cut.Cancel();
+                token.ThrowIfCancellationRequested();
+            }
+
+            return Run(arguments, isSteady, token);
+        });
+        try
+        {
+            await Assert.ThrowsAnyAsync<OperationCanceledException>(
+                () => comparison.RunAsync(soFar => soFar.WriteTo(path), cut.Token));
+
+            Assert.Equal(["sslstream"], BenchResults.Read(path).Rows.Select(row => row.Mode));
+            Assert.False(File.Exists(path + ".unfinished"));
         }
+        finally
+        {
+            File.Delete(path);
+        }
+    }
+
+    private static Task<string> Run(string[] arguments, bool isSteady, CancellationToken cancellationToken)
+    {
+        (string scenario, string mode) = (arguments[1], arguments[2]);
+        return scenario == "h2-get-0" && mode == "poc"
+            ? throw new BenchFailedException("'measure' has failed")
+            : Task.FromResult(JsonSerializer.Serialize(
+                Measurement.Of(scenario, mode, Measurement.Instructions, null, [mode == "ktls" ? 500 : 1_000]), BenchJson.Default.Measurement));
     }
 
     [Fact]

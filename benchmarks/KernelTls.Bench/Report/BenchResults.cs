@@ -19,6 +19,14 @@ internal sealed record BenchResults(
     [JsonIgnore]
     public string Surroundings => $"{Cell}: Linux {Kernel}, {OpenSsl}, {Runtime}{(Nginx is null ? "" : $", {Nginx}")}";
 
+    /// <summary>What was asked for and is not known, a line each: failures, and goals that compare with what was not measured.</summary>
+    [JsonIgnore]
+    public IEnumerable<string> Gaps =>
+    [
+        .. Failures.Select(failure => $"not measured: {failure}"),
+        .. Rows.Select(row => Goal.Find(row)?.DescribeUnchecked(row, Rows)).OfType<string>(),
+    ];
+
     /// <summary>What --json wrote.</summary>
     /// <exception cref="BenchFailedException">It is something else.</exception>
     public static BenchResults Read(string path)
@@ -32,6 +40,17 @@ internal sealed record BenchResults(
         catch (JsonException e)
         {
             throw new BenchFailedException($"'{path}' is not what --json writes: {e.Message}");
+        }
+    }
+
+    /// <summary>Replaces the file as a whole, or leaves it alone; <see langword="null"/>: there is to be none.</summary>
+    public void WriteTo(string? path)
+    {
+        if (path is not null)
+        {
+            string unfinished = path + ".unfinished";
+            File.WriteAllText(unfinished, JsonSerializer.Serialize(this, BenchJson.Default.BenchResults));
+            File.Move(unfinished, path, overwrite: true);
         }
     }
 

@@ -35,7 +35,7 @@ internal sealed class ResultReport
         File.WriteAllText(Path.Combine(directory, Page), ToMarkdown(directory));
         WriteOrDelete(Path.Combine(directory, RatioChart), _connectionRows.Length > 0 ? DrawRatios() : null);
         WriteOrDelete(Path.Combine(directory, ServerChart), _serverRows.Length > 0 ? DrawServers() : null);
-        File.WriteAllText(Path.Combine(directory, Data), JsonSerializer.Serialize(_results, BenchJson.Default.BenchResults));
+        _results.WriteTo(Path.Combine(directory, Data));
     }
 
     /// <param name="directory">Where profiles of rows that miss their goals are looked for.</param>
@@ -70,14 +70,10 @@ internal sealed class ResultReport
 
         (Measurement Row, Goal Goal, string Missed)[] failed = [.. judged.Where(one => one.Missed.Length > 0)];
         page.Append($"\n## Goals\n\n{judged.Count - failed.Length} of {judged.Count} goals that were measured hold; {Goal.All.Count} there are.\n");
-        string[] missing =
-        [
-            .. _results.Failures.Select(failure => $"not measured: {failure}"),
-            .. _results.Rows.Select(row => Goal.Find(row)?.DescribeUnchecked(row, _results.Rows)).OfType<string>(),
-        ];
-        if (missing.Length > 0)
+        string[] gaps = [.. _results.Gaps];
+        if (gaps.Length > 0)
         {
-            page.Append($"\n- {string.Join("\n- ", missing)}\n");
+            page.Append($"\n- {string.Join("\n- ", gaps)}\n");
         }
 
         if (failed.Length == 0)
