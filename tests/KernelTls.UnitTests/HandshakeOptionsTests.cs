@@ -1,3 +1,4 @@
+using System.Globalization;
 using System.Net.Security;
 using System.Security.Authentication;
 using System.Text;
@@ -22,6 +23,35 @@ public class HandshakeOptionsTests
     [InlineData("under_score.test", "under_score.test")]
     public void A_host_is_spelt_as_certificates_spell_it(string? host, string expected) =>
         Assert.Equal(expected, HandshakeOptions.NormalizeHost(host));
+
+    [Theory]
+    [InlineData("")]
+    [InlineData("localhost")]
+    [InlineData("www.example-1.org")]
+    [InlineData("www.example.org.")]
+    [InlineData("a..b")]
+    [InlineData("-a-.b-")]
+    [InlineData("under_score.example")]
+    [InlineData("WWW.Example.ORG")]
+    [InlineData("xn--bcher-kva.example")]
+    [InlineData("www.xn--bcher-kva.example")]
+    [InlineData("xn--.example")]
+    [InlineData("bücher.example")]
+    [InlineData("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.example")]
+    public void A_received_name_is_published_as_IDNA_reads_it(string name)
+    {
+        string expected;
+        try
+        {
+            expected = new IdnMapping { UseStd3AsciiRules = false, AllowUnassigned = true }.GetUnicode(name);
+        }
+        catch (ArgumentException)
+        {
+            expected = name;
+        }
+
+        Assert.Equal(expected, HandshakeOptions.PublishedServerName(name));
+    }
 
     [Fact]
     public void A_name_that_IDNA_cannot_spell_stays_and_is_not_sent()
