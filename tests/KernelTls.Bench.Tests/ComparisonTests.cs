@@ -20,7 +20,6 @@ public class ComparisonTests
         Assert.Equal("h2-get-0 poc: 'measure' has failed", Assert.Single(results.Failures));
         Assert.Contains("5 of 6: h2-get-0 poc: failed: 'measure' has failed, ", output.ToString(), StringComparison.Ordinal);
         Assert.Contains("6 of 6: h2-get-0 ktls: ", output.ToString(), StringComparison.Ordinal);
-
     }
 
     [Fact]

@@ -45,7 +45,7 @@ internal sealed partial class TlsReceiver
                 if (TryAccept(out taken))
                 {
                     // A small read that was filled at once found more than it asked for: the next one shares a receive.
-                    _receiver._readable = IsDirect && _buffer.Length < SmallRead && taken == _buffer.Length;
+                    _receiver._readable = _buffer.Length < SmallRead && taken == _buffer.Length;
                     break;
                 }
             }

@@ -15,13 +15,13 @@ namespace KernelTls.IO;
 /// </para>
 /// <para>
 /// A read that need not wait returns at once; one that waits is a value task source over the socket's own completion, without
-/// a state machine, an allocation or an exception. Small and empty reads wait without a buffer; what one receive then brings
-/// beyond them is held for the reads to come.
+/// a state machine, an allocation or an exception. An empty read waits without a buffer. What one receive brings beyond it, or
+/// behind a small read that was filled at once, is held for the reads to come.
 /// </para>
 /// </remarks>
 internal sealed partial class TlsReceiver : IDisposable
 {
-    /// <summary>A read below this size shares one receive with the reads that follow it.</summary>
+    /// <summary>Reads below this size share one receive, where more is there than one of them asked for.</summary>
     private const int SmallRead = 2048;
 
     /// <summary>What OpenSSL has to send before it reads on.</summary>
