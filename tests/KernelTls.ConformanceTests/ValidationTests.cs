@@ -31,6 +31,8 @@ public class ValidationTests
         ["common name only"] = ("without alternative names", "localhost", SslPolicyErrors.None),
         ["wildcard"] = ("wildcard", "a.wild.test", SslPolicyErrors.None),
         ["wildcard, two labels"] = ("wildcard", "a.b.wild.test", NameMismatch),
+        ["wildcard, part of a label"] = ("wildcard, part of a label", "foo.wild.test", NameMismatch),
+        ["trailing dot"] = ("good", "localhost.", SslPolicyErrors.None),
         ["international"] = ("international", "bücher.test", SslPolicyErrors.None),
         ["international, encoded"] = ("international", "xn--bcher-kva.test", SslPolicyErrors.None),
         ["untrusted root"] = ("untrusted", "localhost", ChainErrors),
@@ -154,6 +156,29 @@ public class ValidationTests
             _ => nameof(X509ChainStatusFlags.NotTimeValid),
         };
         Assert.Contains(named, e.Message, StringComparison.Ordinal);
+    }
+
+    /// <summary>Before a callback is asked: SslStream compares the name with the certificate's, and cannot spell it.</summary>
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_host_that_is_no_name_fails_the_handshake_as_in_SslStream(TlsMode mode, SslProtocols version)
+    {
+        foreach (string host in new[] { "local..host", "local\u0001host", new string('a', 64) + ".test" })
+        {
+            string actual = await SideBySide.RunAsync(mode, EndAsync, host);
+            Assert.StartsWith(typeof(ArgumentException).FullName!, actual, StringComparison.Ordinal);
+
+            async Task<string> EndAsync(TlsMode each)
+            {
+                bool called = false;
+                await using Meeting meeting = await new Meeting(each, TlsMode.Stock, version)
+                {
+                    ClientOptions = c => c.TargetHost = host,
+                    ClientValidation = (_, _, _, _) => called = true,
+                }.RunAsync();
+                return $"{meeting.ClientEnding.Handshake?.GetType()}: {meeting.ClientEnding.Handshake?.Message}{(called ? ", called" : "")}";
+            }
+        }
     }
 
     [Theory]

@@ -64,6 +64,7 @@ internal static partial class Certificates
         "for an address" => MakeLeaf("an address", NewKey(), names: ["127.0.0.1"]),
         "without alternative names" => MakeLeaf("localhost", NewKey(), names: []),
         "wildcard" => MakeLeaf("wildcard", NewKey(), names: ["*.wild.test"]),
+        "wildcard, part of a label" => MakeLeaf("wildcard", NewKey(), names: ["f*.wild.test"]),
         "international" => MakeLeaf("international", NewKey(), names: ["xn--bcher-kva.test"]),
         "untrusted" => MakeLeaf("localhost", NewKey(), issuer: OtherAuthority),
         "chained" => MakeLeaf("localhost", NewKey(), issuer: Intermediate),

@@ -77,17 +77,7 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Ac
             chain.ChainPolicy.ExtraStore.Add(certificates[i]);
         }
 
-        SslPolicyErrors errors = SslPolicyErrors.None;
-        if (!chain.Build(Certificate))
-        {
-            errors |= SslPolicyErrors.RemoteCertificateChainErrors;
-        }
-
-        if (settings.CheckName && !MatchesTargetHost(Certificate))
-        {
-            errors |= SslPolicyErrors.RemoteCertificateNameMismatch;
-        }
-
+        SslPolicyErrors errors = RuntimeInternals.Judge(chain, Certificate, settings.CheckName, settings.TargetHost);
         try
         {
             return Decide(chain, errors) ? X509VerifyCode.Ok : X509VerifyCode.For(errors, chain);
@@ -158,23 +148,5 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Ac
     {
         Refusal = ExceptionDispatchInfo.Capture(new AuthenticationException(message));
         return false;
-    }
-
-    private bool MatchesTargetHost(X509Certificate2 certificate)
-    {
-        if (settings.TargetHost.Length == 0)
-        {
-            return false;
-        }
-
-        try
-        {
-            return certificate.MatchesHostname(settings.TargetHost);
-        }
-        catch (Exception e) when (e is ArgumentException or CryptographicException)
-        {
-            // Not a host name at all, or a certificate whose names cannot be decoded: no match.
-            return false;
-        }
     }
 }

@@ -14,11 +14,12 @@ namespace KernelTls.Interop;
 /// one is missing, and then no connection leaves the base class.
 /// </summary>
 /// <remarks>
-/// They serve four ends: to publish what was negotiated through the members of <see cref="SslStream"/> that a subclass cannot
+/// They serve five ends: to publish what was negotiated through the members of <see cref="SslStream"/> that a subclass cannot
 /// override (<see cref="SslStream.NegotiatedApplicationProtocol"/>, without which HttpClient offers no HTTP/2, and
 /// <see cref="SslStream.TargetHostName"/>); to read what options hold and do not show (keys, trust lists, OCSP responses,
-/// OpenSSL's names of cipher suites); to keep <see cref="Socket.Connected"/> true where the kernel's way of announcing a
-/// control record makes a socket believe it lost its connection; and to cancel a receive that reports errors as values.
+/// OpenSSL's names of cipher suites); to judge a peer by the base class's own judgement; to keep
+/// <see cref="Socket.Connected"/> true where the kernel's way of announcing a control record makes a socket believe it lost its
+/// connection; and to cancel a receive that reports errors as values.
 /// </remarks>
 [UnconditionalSuppressMessage("Trimming", "IL2080", Justification = "ILLink.Descriptors.xml keeps these members; where one is missing all the same, IsAvailable says so.")]
 [UnconditionalSuppressMessage("Trimming", "IL2077", Justification = "As above.")]
@@ -63,6 +64,9 @@ internal static class RuntimeInternals
     private static readonly FieldInfo? s_tls12Suites = s_policyType?.GetField("_cipherSuites", Instance);
     private static readonly FieldInfo? s_tls13Suites = s_policyType?.GetField("_tls13CipherSuites", Instance);
 
+    private static readonly JudgePeer? s_judge = Type.GetType("System.Net.Security.CertificateValidation, System.Net.Security")
+        ?.GetMethod("BuildChainAndVerifyProperties", Static, JudgeParameters)?.CreateDelegate<JudgePeer>();
+
     private static readonly Action<Socket>? s_setToConnected = typeof(Socket)
         .GetMethod("SetToConnected", Instance, Type.EmptyTypes)?.CreateDelegate<Action<Socket>>();
 
@@ -72,6 +76,12 @@ internal static class RuntimeInternals
 
     private static Type[] CreateParameters =>
         [typeof(X509Certificate2), typeof(X509Certificate2Collection), typeof(bool), typeof(SslCertificateTrust), typeof(bool)];
+
+    private static Type[] JudgeParameters =>
+        [typeof(X509Chain), typeof(X509Certificate2), typeof(bool), typeof(bool), typeof(string)];
+
+    private delegate SslPolicyErrors JudgePeer(
+        X509Chain chain, X509Certificate2 certificate, bool checkName, bool isServer, string? host);
 
     private delegate SslStreamCertificateContext CreateContext(
         X509Certificate2 target,
@@ -92,7 +102,12 @@ internal static class RuntimeInternals
         Is(s_trustStore, typeof(X509Store)) && Is(s_trustList, typeof(X509Certificate2Collection)) && Is(s_sendTrust, typeof(bool)) &&
         s_createContext is not null && s_ocspResponse is not null &&
         s_policy is not null && s_policy.PropertyType == s_policyType && Is(s_tls12Suites, typeof(byte[])) && Is(s_tls13Suites, typeof(byte[])) &&
-        s_setToConnected is not null && s_receive is not null;
+        s_judge is not null && s_setToConnected is not null && s_receive is not null;
+
+    /// <summary>Builds the chain and compares the name, as the base class has it done: a name in OpenSSL's way.</summary>
+    /// <exception cref="ArgumentException">The host is no name that IDNA knows.</exception>
+    public static SslPolicyErrors Judge(X509Chain chain, X509Certificate2 certificate, bool checkName, string host) =>
+        s_judge!(chain, certificate, checkName, isServer: false, host);
 
     /// <summary>A receive failed, and the connection lives: Socket.Connected says so again.</summary>
     public static void SetToConnected(Socket socket) => s_setToConnected!(socket);
