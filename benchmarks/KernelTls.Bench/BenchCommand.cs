@@ -48,7 +48,7 @@ internal static class BenchCommand
         };
         command.SetAction((arguments, cancellationToken) => GuardAsync(async () =>
         {
-            Comparison comparison = new(arguments.GetValue(scenarios)!, arguments.GetValue(modes)!, Console.Out, BenchProcess.RunAsync);
+            Comparison comparison = new(arguments.GetValue(scenarios)!, arguments.GetValue(modes)!, Console.Out, BenchProcess.RunSteadyAsync);
             string? path = arguments.GetValue(json);
             BenchResults results = await comparison.RunAsync(soFar => soFar.WriteTo(path), cancellationToken);
             bool goalsHold = new ResultTable(results).Write(Console.Out);

@@ -18,28 +18,43 @@ internal static class BenchProcess
         }
     }
 
-    /// <summary>What the process printed.</summary>
+    /// <summary>What the process printed, in surroundings that make figures repeat.</summary>
     /// <param name="arguments">Of this program.</param>
-    /// <param name="isSteady">In surroundings that make figures repeat; else in those that applications have.</param>
     /// <param name="cancellationToken">Ends the process, and what it has started.</param>
-    /// <exception cref="BenchFailedException">It failed, and has said why.</exception>
-    public static async Task<string> RunAsync(string[] arguments, bool isSteady, CancellationToken cancellationToken)
+    /// <exception cref="BenchFailedException">It failed, and has said why; or it did not end.</exception>
+    public static Task<string> RunSteadyAsync(string[] arguments, CancellationToken cancellationToken) =>
+        RunAsync(DescribeSteady(arguments), string.Join(' ', arguments), Limits.Measurement, cancellationToken);
+
+    /// <summary>What the process printed, in surroundings that applications have.</summary>
+    /// <param name="arguments">Of this program.</param>
+    /// <param name="length">How long it works on purpose.</param>
+    /// <param name="cancellationToken">Ends the process, and what it has started.</param>
+    /// <exception cref="BenchFailedException">It failed, and has said why; or it did not end.</exception>
+    public static Task<string> RunAsync(string[] arguments, TimeSpan length, CancellationToken cancellationToken) =>
+        RunAsync(DescribeChild(arguments), string.Join(' ', arguments), length + Limits.Measurement, cancellationToken);
+
+    /// <summary>For tests: a command of any kind, with a limit of its own.</summary>
+    internal static async Task<string> RunAsync(ProcessStartInfo start, string what, TimeSpan limit, CancellationToken cancellationToken)
     {
-        ProcessStartInfo start = isSteady ? DescribeSteady(arguments) : DescribeChild(arguments);
         start.RedirectStandardOutput = true;
         using Process process = Process.Start(start)!;
+        using CancellationTokenSource end = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
+        end.CancelAfter(limit);
         try
         {
-            string output = await process.StandardOutput.ReadToEndAsync(cancellationToken);
-            await process.WaitForExitAsync(cancellationToken);
+            // The process alone: what it has started may hold its output open, and is not waited for.
+            Task<string> output = process.StandardOutput.ReadToEndAsync(end.Token);
+            await process.WaitForExitAsync(end.Token);
             return process.ExitCode == 0
-                ? output
-                : throw new BenchFailedException($"'{string.Join(' ', arguments)}' ended with exit code {process.ExitCode}");
+                ? await output
+                : throw new BenchFailedException($"'{what}' ended with exit code {process.ExitCode}");
         }
         catch (OperationCanceledException)
         {
+            string threads = ThreadStates.Describe(process.Id);
             process.Kill(entireProcessTree: true);
-            throw;
+            cancellationToken.ThrowIfCancellationRequested();
+            throw new BenchFailedException($"'{what}' did not end in {limit.TotalSeconds} s; its threads, and those of what it has started:{threads}");
         }
     }
 

@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using System.Globalization;
 using System.Runtime.InteropServices;
 using System.Text.Json;
@@ -17,15 +16,15 @@ internal sealed class Comparison
 {
     private readonly (Row Row, string Mode)[] _cells;
     private readonly TextWriter _output;
-    private readonly Func<string[], bool, CancellationToken, Task<string>> _run;
+    private readonly Func<string[], CancellationToken, Task<string>> _run;
 
     /// <param name="scenarios">The rows.</param>
     /// <param name="modes">The modes; none: those that each row has.</param>
     /// <param name="output">Takes a line as each is measured.</param>
-    /// <param name="run"><see cref="BenchProcess.RunAsync"/>.</param>
+    /// <param name="run"><see cref="BenchProcess.RunSteadyAsync"/>.</param>
     /// <exception cref="BenchFailedException">A row has none of the modes.</exception>
     public Comparison(
-        string[] scenarios, string[] modes, TextWriter output, Func<string[], bool, CancellationToken, Task<string>> run)
+        string[] scenarios, string[] modes, TextWriter output, Func<string[], CancellationToken, Task<string>> run)
     {
         _cells = Row.Select(scenarios, modes);
         _output = output;
@@ -41,17 +40,15 @@ internal sealed class Comparison
         double? crypto = null;
         if (_cells.Any(cell => cell.Mode == ModeTable.Floor))
         {
-            string answer = await _run([BenchCommand.Crypto], true, cancellationToken);
+            string answer = await _run([BenchCommand.Crypto], cancellationToken);
             crypto = Math.Round(double.Parse(answer, CultureInfo.InvariantCulture), 2);
         }
 
         List<Measurement> rows = [];
         List<string> failures = [];
-        long begun = Stopwatch.GetTimestamp();
         for (int done = 1; done <= _cells.Length; done++)
         {
             (Row row, string mode) = _cells[done - 1];
-            long started = Stopwatch.GetTimestamp();
             string outcome;
             try
             {
@@ -65,9 +62,7 @@ internal sealed class Comparison
             }
 
             keep(Results());
-            _output.WriteLine(
-                $"{done} of {_cells.Length}: {row.Name} {mode}: {outcome}, "
-                + $"{Stopwatch.GetElapsedTime(started).TotalSeconds:F0} s{DescribeTimeLeft(done, Stopwatch.GetElapsedTime(begun))}");
+            _output.WriteLine($"{done} of {_cells.Length}: {row.Name} {mode}: {outcome}");
         }
 
         return Results();
@@ -90,7 +85,7 @@ internal sealed class Comparison
         List<Measurement> processes = [];
         for (int i = 0; i < row.Processes; i++)
         {
-            string answer = await _run([BenchCommand.Measure, row.Name, mode], true, cancellationToken);
+            string answer = await _run([BenchCommand.Measure, row.Name, mode], cancellationToken);
             processes.Add(JsonSerializer.Deserialize(answer, BenchJson.Default.Measurement)!);
         }
 
@@ -107,13 +102,5 @@ internal sealed class Comparison
         return all.Find(other => other.Scenario == measured.Scenario && other.Mode == mode) is { } reference
             ? measured with { Ratio = Math.Round(measured.PerOp / reference.PerOp, 3), RatioTo = mode }
             : measured;
-    }
-
-    /// <summary>By what the processes so far have taken; how many a row has is known.</summary>
-    private string DescribeTimeLeft(int measured, TimeSpan taken)
-    {
-        int done = _cells.Take(measured).Sum(cell => cell.Row.Processes);
-        int left = _cells.Skip(measured).Sum(cell => cell.Row.Processes);
-        return left == 0 ? "" : $"; about {Math.Ceiling(taken.TotalMinutes * left / done)} min left";
     }
 }

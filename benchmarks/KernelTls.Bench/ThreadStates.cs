@@ -1,0 +1,76 @@
+using System.Globalization;
+using System.Text;
+
+namespace KernelTls.Bench;
+
+/// <summary>What the threads of a process, and of those it has started, are at: for a measurement that does not end.</summary>
+internal static class ThreadStates
+{
+    private const string Processes = "/proc";
+
+    /// <summary>A line for each thread: its name, its state, where in the kernel it waits, and what it has used of the processor.</summary>
+    public static string Describe(int processId)
+    {
+        StringBuilder text = new();
+        foreach (string process in FamilyOf(processId))
+        {
+            string command = Read(Path.Combine(process, "cmdline")).Replace('\0', ' ').Trim();
+            text.Append(CultureInfo.InvariantCulture, $"\n{Path.GetFileName(process)} {command}");
+            foreach (string thread in List(Path.Combine(process, "task")))
+            {
+                string[] schedule = Read(Path.Combine(thread, "schedstat")).Split(' ');
+                _ = long.TryParse(schedule[0], NumberStyles.None, CultureInfo.InvariantCulture, out long used);
+                text.Append(
+                    CultureInfo.InvariantCulture,
+                    $"\n  {Read(Path.Combine(thread, "comm"))} {StateOf(thread)} {Read(Path.Combine(thread, "wchan"))} {used / 1_000_000} ms");
+            }
+        }
+
+        return text.ToString();
+    }
+
+    private static List<string> FamilyOf(int processId)
+    {
+        List<string> family = [Path.Combine(Processes, $"{processId}")];
+        for (int i = 0; i < family.Count; i++)
+        {
+            string children = string.Join(' ', List(Path.Combine(family[i], "task")).Select(thread => Read(Path.Combine(thread, "children"))));
+            family.AddRange(children.Split(' ', StringSplitOptions.RemoveEmptyEntries).Select(child => Path.Combine(Processes, child)));
+        }
+
+        return family;
+    }
+
+    /// <summary>The letter behind the name, proc_pid_stat(5).</summary>
+    private static char StateOf(string thread)
+    {
+        string stat = Read(Path.Combine(thread, "stat"));
+        int state = stat.LastIndexOf(')') + 2;
+        return state < stat.Length ? stat[state] : '?';
+    }
+
+    /// <summary>Processes and threads end while they are looked at.</summary>
+    private static string[] List(string directory)
+    {
+        try
+        {
+            return Directory.GetDirectories(directory);
+        }
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException)
+        {
+            return [];
+        }
+    }
+
+    private static string Read(string path)
+    {
+        try
+        {
+            return File.ReadAllText(path).Trim();
+        }
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException)
+        {
+            return "";
+        }
+    }
+}
