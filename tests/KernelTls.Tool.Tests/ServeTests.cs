@@ -81,9 +81,10 @@ public class ServeTests
     }
 
     [Theory]
-    [InlineData(true)]
-    [InlineData(false)]
-    public async Task A_client_that_does_not_finish_its_handshake_is_told_of(bool json)
+    [InlineData(true, "", "EOF|closed the connection during")]
+    [InlineData(true, "GET / HTTP/1.1\r\n\r\n", "not.*frame|Cannot determine|does not speak TLS")]
+    [InlineData(false, "GET / HTTP/1.1\r\n\r\n", "not.*frame|Cannot determine|does not speak TLS")]
+    public async Task A_client_that_does_not_finish_its_handshake_is_told_of_and_why(bool json, string says, string why)
     {
         using TemporaryDirectory directory = new();
         using Ktls tool = Ktls.Start(["serve", directory.FullName, "--port", "0", .. json ? (string[])["--json"] : []]);
@@ -100,7 +101,7 @@ public class ServeTests
 
         using (TcpClient client = new("127.0.0.1", port))
         {
-            await client.GetStream().WriteAsync("GET / HTTP/1.1\r\n\r\n"u8.ToArray());
+            await client.GetStream().WriteAsync(System.Text.Encoding.ASCII.GetBytes(says));
         }
 
         string line = await tool.LineAsync();
@@ -109,7 +110,8 @@ public class ServeTests
         if (json)
         {
             JsonElement failed = JsonDocument.Parse(line).RootElement;
-            Schema.AssertMembers(failed, "event", "id", "client", "seconds");
+            Schema.AssertMembers(failed, "event", "id", "client", "seconds", "why");
+            Assert.Matches(why, failed.Text("why"));
             Assert.Equal("failed", failed.Text("event"));
             Assert.StartsWith("127.0.0.1:", failed.Text("client"), StringComparison.Ordinal);
             Assert.Equal("0", result.Json.Text("connections"));
@@ -119,6 +121,7 @@ public class ServeTests
             Assert.StartsWith("! ", line, StringComparison.Ordinal);
             Assert.Contains(" 127.0.0.1:", line, StringComparison.Ordinal);
             Assert.Contains("no handshake", line, StringComparison.Ordinal);
+            Assert.Matches($" s: .*({why})", line);
             Assert.Contains("stopped after 0 connections", result.Output, StringComparison.Ordinal);
         }
     }

@@ -25,10 +25,13 @@ internal sealed class FileServer : IAsyncDisposable
         string directory, IPEndPoint endPoint, X509Certificate2 certificate, X509Certificate2Collection chain, ServeReport report)
     {
         _report = report;
-        _connections = new ServedConnections(report);
+        HandshakeFailures failures = new();
+        _connections = new ServedConnections(report, failures);
         _files = new PhysicalFileProvider(directory);
         WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
         builder.Logging.AddSimpleConsole(o => o.SingleLine = true).SetMinimumLevel(LogLevel.Warning);
+        builder.Logging.AddProvider(failures).AddFilter<HandshakeFailures>(null, LogLevel.None)
+            .AddFilter<HandshakeFailures>(HandshakeFailures.Category, LogLevel.Debug);
         builder.Services.Configure<Microsoft.Extensions.Logging.Console.ConsoleLoggerOptions>(o => o.LogToStandardErrorThreshold = LogLevel.Trace);
         builder.Services.AddDirectoryBrowser();
         builder.Services.AddRouting();

@@ -49,15 +49,19 @@ internal sealed class ServeReport(Terminal terminal)
     }
 
     /// <summary>A connection that came to no handshake.</summary>
-    public void Failed(string id, string client, double seconds)
+    /// <param name="id">Kestrel's.</param>
+    /// <param name="client">Where it came from.</param>
+    /// <param name="seconds">How long it lasted.</param>
+    /// <param name="why">What the handshake failed of; null: it was not begun.</param>
+    public void Failed(string id, string client, double seconds, string? why)
     {
         if (terminal.IsJson)
         {
-            terminal.JsonLine(new { @event = "failed", id, client, seconds });
+            terminal.JsonLine(new { @event = "failed", id, client, seconds, why });
         }
         else
         {
-            terminal.Line($"! {id} {client} no handshake, and the end after {seconds} s");
+            terminal.Line($"! {id} {client} no handshake, and the end after {seconds} s{(why is null ? "" : $": {why}")}");
         }
     }
 

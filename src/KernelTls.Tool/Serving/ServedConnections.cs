@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using System.Net.Security;
+using System.Runtime.CompilerServices;
 using System.Security.Authentication;
 using KernelTls.AspNetCore;
 using Microsoft.AspNetCore.Connections;
@@ -10,7 +11,7 @@ using Microsoft.AspNetCore.Server.Kestrel.Core.Features;
 namespace KernelTls.Tool.Serving;
 
 /// <summary>The connections, as a middleware in front of UseHttps and one behind it see them.</summary>
-internal sealed class ServedConnections(ServeReport report)
+internal sealed class ServedConnections(ServeReport report, HandshakeFailures failures)
 {
     private int _served;
     private int _open;
@@ -22,6 +23,7 @@ internal sealed class ServedConnections(ServeReport report)
     public ConnectionDelegate Accept(ConnectionDelegate next) => async connection =>
     {
         long started = Stopwatch.GetTimestamp();
+        StrongBox<string?> why = failures.Watch();
         try
         {
             await next(connection);
@@ -30,7 +32,7 @@ internal sealed class ServedConnections(ServeReport report)
         {
             if (connection.Features.Get<Description>() is null)
             {
-                report.Failed(connection.ConnectionId, $"{connection.RemoteEndPoint}", Seconds(started));
+                report.Failed(connection.ConnectionId, $"{connection.RemoteEndPoint}", Seconds(started), why.Value);
             }
         }
     };
