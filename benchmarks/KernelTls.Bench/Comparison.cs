@@ -20,7 +20,7 @@ internal sealed class Comparison
 
     /// <param name="scenarios">The rows.</param>
     /// <param name="modes">The modes; none: those that each row has.</param>
-    /// <param name="output">Takes a line as each is measured.</param>
+    /// <param name="output">Takes a line as each is measured, with how many processes have run of how many.</param>
     /// <param name="run"><see cref="BenchProcess.RunSteadyAsync"/>.</param>
     /// <exception cref="BenchFailedException">A row has none of the modes.</exception>
     public Comparison(
@@ -46,9 +46,10 @@ internal sealed class Comparison
 
         List<Measurement> rows = [];
         List<string> failures = [];
-        for (int done = 1; done <= _cells.Length; done++)
+        int processes = _cells.Sum(cell => cell.Row.Processes);
+        int done = 0;
+        foreach ((Row row, string mode) in _cells)
         {
-            (Row row, string mode) = _cells[done - 1];
             string outcome;
             try
             {
@@ -62,7 +63,8 @@ internal sealed class Comparison
             }
 
             keep(Results());
-            _output.WriteLine($"{done} of {_cells.Length}: {row.Name} {mode}: {outcome}");
+            done += row.Processes;
+            _output.WriteLine($"{done} of {processes}: {row.Name} {mode}: {outcome}");
         }
 
         return Results();
