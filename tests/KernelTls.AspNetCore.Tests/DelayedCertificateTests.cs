@@ -116,11 +116,7 @@ public class DelayedCertificateTests
     [MemberData(nameof(EveryMode))]
     public async Task TLS_1_2_in_front_of_a_server_that_requires_kernel_TLS_is_refused(TlsMode mode)
     {
-        Task<Server> starting = StartAsync(TlsMode.Stock, isChosen: false, builder: b => b.WebHost.UseKernelTls(options =>
-        {
-            options.Mode = KtlsMode.Required;
-            options.DirectOpenSsl = false;
-        }));
+        Task<Server> starting = StartAsync(TlsMode.Stock, isChosen: false, builder: b => b.WebHost.UseKernelTls(Offloads.Require));
         if (!KtlsPlatform.IsSupported)
         {
             KtlsNotAvailableException e = await Assert.ThrowsAsync<KtlsNotAvailableException>(() => starting.InTime());
