@@ -166,7 +166,14 @@ public class CloseTests
     /// <summary>The end may come while the request is still being read: then nobody is there whom it could tell at once.</summary>
     [Theory]
     [MemberData(nameof(All))]
-    public async Task Requests_whose_clients_leave_at_once_are_told(TlsMode mode)
+    public Task Requests_whose_clients_leave_at_once_are_told(TlsMode mode) => ToldAsync(mode, () => { });
+
+    /// <summary>Nothing but the connection itself then holds a request that waits for nothing else.</summary>
+    [Theory]
+    [MemberData(nameof(All))]
+    public Task Requests_whose_clients_leave_are_told_also_where_garbage_is_collected_first(TlsMode mode) => ToldAsync(mode, GC.Collect);
+
+    private static async Task ToldAsync(TlsMode mode, Action afterEach)
     {
         const int Clients = 50;
         using CountdownEvent left = new(Clients);
@@ -179,6 +186,8 @@ public class CloseTests
         {
             await using SslStream client = await server.ConnectAsync();
             await Raw.RequestAsync(client, "/stay");
+            await client.DisposeAsync();
+            afterEach();
         }
 
         await Limits.Blocking(left.Wait).InTime($"all of {Clients} requests to be told");

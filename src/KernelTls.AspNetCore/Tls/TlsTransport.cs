@@ -1,5 +1,6 @@
 using System.IO.Pipelines;
 using System.Net.Security;
+using System.Runtime.InteropServices;
 using KernelTls.AspNetCore.Transport;
 using KernelTls.IO;
 using Microsoft.AspNetCore.Connections.Features;
@@ -21,6 +22,10 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
     private readonly TlsInput _input;
     private readonly TlsPipeWriter _output;
     private readonly PeerWatch? _peer;
+
+    // Between a client's end and the heartbeat nothing is pending on the socket, and Kestrel holds connections weakly: a request
+    // that waits to be told would be collected.
+    private readonly GCHandle _alive;
     private volatile bool _closing;
 
     /// <param name="stream">The stream.</param>
@@ -48,6 +53,7 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
             connection.Features.Set(new ResponseFiles(_output, connection.ConnectionId, logger));
         }
 
+        _alive = GCHandle.Alloc(this);
         _peer = WatchPeer();
         connection.Features.Get<IConnectionHeartbeatFeature>()?.OnHeartbeat(static input => ((TlsInput)input).OnHeartbeat(), _input);
     }
@@ -71,6 +77,10 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
         {
             // The client does not take the rest.
             _connection.Fail(e);
+        }
+        finally
+        {
+            _alive.Free();
         }
     }
 
