@@ -7,6 +7,12 @@ internal static class BenchProcess
 {
     private const string RealTimeLimit = "/proc/sys/kernel/sched_rt_runtime_us";
 
+    /// <summary>
+    /// What .NET gives to its managed threads of normal priority where the process is scheduled so. With any other, those and the
+    /// rest of the process differ, and one that yields until another has done its work yields to nobody.
+    /// </summary>
+    private const string MiddlePriority = "50";
+
     private static readonly bool s_inCell = Environment.GetEnvironmentVariable("KTLS_CELL") is not null;
 
     /// <summary>Real-time processes, which these are, get all of the processor. In a cell only: it forgets.</summary>
@@ -71,7 +77,7 @@ internal static class BenchProcess
     {
         ProcessStartInfo dotnet = DescribeChild(arguments);
         string[] command = s_inCell
-            ? ["chrt", "--fifo", "1", "setarch", "--addr-no-randomize", dotnet.FileName, .. dotnet.ArgumentList]
+            ? ["chrt", "--fifo", MiddlePriority, "setarch", "--addr-no-randomize", dotnet.FileName, .. dotnet.ArgumentList]
             : [dotnet.FileName, .. dotnet.ArgumentList];
         return new ProcessStartInfo(command[0], command[1..])
         {
