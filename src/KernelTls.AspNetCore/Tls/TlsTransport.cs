@@ -67,10 +67,10 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
     {
         _closing = true;
         _peer?.Dispose();
-        await _input.DisposeAsync().ConfigureAwait(false);
-        await Input.CompleteAsync().ConfigureAwait(false);
         try
         {
+            await _input.DisposeAsync().ConfigureAwait(false);
+            await Input.CompleteAsync().ConfigureAwait(false);
             await _output.DrainAsync().WaitAsync(s_closeLimit).ConfigureAwait(false);
         }
         catch (TimeoutException e)
