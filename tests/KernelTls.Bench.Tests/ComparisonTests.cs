@@ -18,7 +18,7 @@ public class ComparisonTests
             results.Rows.Select(row => $"{row.Scenario} {row.Mode}"));
         Assert.Equal(0.5, results.Find("h2-get-0", "ktls")!.Ratio);
         Assert.Equal("h2-get-0 poc: 'measure' has failed", Assert.Single(results.Failures));
-        Assert.Contains("5 of 6: h2-get-0 poc: failed: 'measure' has failed", output.ToString(), StringComparison.Ordinal);
+        Assert.Contains($"5 of 6: h2-get-0 poc: failed: 'measure' has failed{Environment.NewLine}", output.ToString(), StringComparison.Ordinal);
         Assert.Contains("6 of 6: h2-get-0 ktls: ", output.ToString(), StringComparison.Ordinal);
     }
 
