@@ -31,10 +31,12 @@ internal static class TlsErrors
     public static Exception Read(in NativeResult result, bool canRekey) => result.Status switch
     {
         NativeStatus.UnexpectedEof => Truncated(),
-        NativeStatus.Syscall => Socket("Unable to read data from the transport connection", ToSocketError(result.SysErrno)),
+        NativeStatus.Syscall => Read(ToSocketError(result.SysErrno)),
         _ when result.Reason == NoSuitableRecordLayer && !canRekey => Rekey(OpenSsl(result)),
         _ => new IOException("Reading from the TLS connection failed, see the inner exception.", OpenSsl(result)),
     };
+
+    public static IOException Read(SocketError error) => Socket("Unable to read data from the transport connection", error);
 
     public static Exception Write(in NativeResult result) => result.Status switch
     {

@@ -47,6 +47,12 @@ internal sealed partial class TlsReceiver : IDisposable
     private HeldBytes _held;
     private MessageAllowance _messages = new();
     private Exception? _failure;
+
+    /// <summary>
+    /// What the socket failed of. Kernel TLS tells an error before the records its parser has not come to, and tells it once
+    /// (tls_sw.c, tls_rx_rec_wait); TCP itself gives what arrived first. So does a read here: it asks once more.
+    /// </summary>
+    private IOException? _socketFailure;
     private volatile bool _closed;
     private bool _askOpenSsl;
     private bool _readable;
@@ -288,6 +294,8 @@ internal sealed partial class TlsReceiver : IDisposable
             case NativeStatus.CloseNotify:
                 _ended = true;
                 return true;
+            case NativeStatus.Syscall when GoesOnAfter(TlsErrors.ToSocketError(result.SysErrno)):
+                return false;
             default:
                 throw Fail(TlsErrors.Read(result, _canRekey));
         }
@@ -311,9 +319,13 @@ internal sealed partial class TlsReceiver : IDisposable
             return false;
         }
 
-        ThrowIfError(outcome);
+        if (outcome.Error != SocketError.Success)
+        {
+            return GoesOnAfter(outcome.Error) ? false : throw Fail(outcome.Error);
+        }
+
         _messages.Renew();
-        return taken > 0 ? true : throw Fail(TlsErrors.Truncated());
+        return taken > 0 ? true : throw Fail(_socketFailure ?? TlsErrors.Truncated());
     }
 
     /// <summary>What a wait brought: what there is to read is yet to be seen.</summary>
@@ -325,18 +337,32 @@ internal sealed partial class TlsReceiver : IDisposable
             return;
         }
 
-        ThrowIfError(outcome);
+        if (outcome.Error != SocketError.Success && !GoesOnAfter(outcome.Error))
+        {
+            throw Fail(outcome.Error);
+        }
+
         _readable = true;
     }
 
-    private void ThrowIfError(SocketOutcome outcome)
+    /// <summary>The socket's first error on a kernel path: what it received before is asked for, then the error is told.</summary>
+    private bool GoesOnAfter(SocketError error)
     {
-        if (outcome.Error != SocketError.Success)
+        if (!_kernel || _socketFailure is not null || error is SocketError.TimedOut or SocketError.OperationAborted)
         {
-            // A timeout leaves the connection as it was; anything else is its end.
-            IOException failure = TlsErrors.Socket("Unable to read data from the transport connection", outcome.Error);
-            throw outcome.Error is SocketError.TimedOut ? failure : Fail(failure);
+            return false;
         }
+
+        _socketFailure = TlsErrors.Read(error);
+        _readable = true;
+        return true;
+    }
+
+    private Exception Fail(SocketError error)
+    {
+        // A timeout leaves the connection as it was; anything else is its end.
+        IOException failure = TlsErrors.Read(error);
+        return error is SocketError.TimedOut ? failure : Fail(_socketFailure ?? failure);
     }
 
     private void ThrowIfFailed()
