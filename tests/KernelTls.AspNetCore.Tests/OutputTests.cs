@@ -163,29 +163,29 @@ public class OutputTests
         Assert.Equal(0, output.Pool.Rented);
     }
 
-    /// <summary>Memory comes from the pool and goes back; a response that need not wait allocates what the stream's write does.</summary>
+    /// <summary>Memory comes from the pool and goes back, and a response that need not wait allocates nothing.</summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
-    public async Task A_response_allocates_nothing_of_its_own(TlsMode mode)
+    public async Task A_response_allocates_nothing(TlsMode mode)
     {
-        await using PipeOutput output = await PipeOutput.CreateAsync(mode);
+        await using PipeOutput output = await PipeOutput.CreateAsync(mode, shrink: false);
+        const int Warming = 400;
         const int Rounds = 200;
         const int Size = 20_000;
         byte[] received = new byte[Size];
-        long allocated = long.MaxValue;
-        for (int warmth = 0; warmth < 3; warmth++)
+        List<long> allocations = [];
+        for (int round = 0; round < Warming + Rounds; round++)
         {
-            allocated = 0;
-            for (int i = 0; i < Rounds; i++)
+            long allocated = output.AllocatedByResponse(Size);
+            await output.Client.ReadExactlyAsync(received).InTime();
+            if (round >= Warming && allocated != 0)
             {
-                allocated += output.AllocatedByResponse(Size);
-                await output.Client.ReadExactlyAsync(received).InTime();
-                allocated -= output.AllocatedByWrite(Size);
-                await output.Client.ReadExactlyAsync(received).InTime();
+                allocations.Add(allocated);
             }
         }
 
-        Assert.InRange(allocated / Rounds, -8, 8);
+        // The rounds' continuations run on any thread of the pool: what a thread allocates once, for itself, is no response's.
+        Assert.True(allocations.Count < Rounds / 20, $"Bytes, in {allocations.Count} of {Rounds}: {string.Join(", ", allocations)}.");
         Assert.Equal(0, output.Pool.Rented);
         Assert.True(output.Pool.MaxRented >= Size / OutputSegment.BlockSize);
     }

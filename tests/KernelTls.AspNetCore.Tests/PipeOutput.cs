@@ -1,4 +1,3 @@
-using System.Buffers;
 using System.IO.Pipelines;
 using System.Net.Security;
 using System.Security.Authentication;
@@ -26,10 +25,14 @@ internal sealed class PipeOutput : IAsyncDisposable
 
     public SslStream Client => _pair.Client;
 
-    public static async Task<PipeOutput> CreateAsync(TlsMode mode)
+    public static async Task<PipeOutput> CreateAsync(TlsMode mode, bool shrink = true)
     {
         TlsPair pair = await TlsPair.ConnectAsync(TlsMode.Stock, mode, SslProtocols.Tls13);
-        pair.ShrinkBuffers();
+        if (shrink)
+        {
+            pair.ShrinkBuffers();
+        }
+
         return new PipeOutput(pair);
     }
 
@@ -56,39 +59,6 @@ internal sealed class PipeOutput : IAsyncDisposable
         return allocated;
 
         static Task<FlushResult>? Completed(ValueTask<FlushResult> flush) => flush.IsCompletedSuccessfully ? null : flush.AsTask();
-    }
-
-    /// <summary>The same by the stream, from segments that are there.</summary>
-    public long AllocatedByWrite(int size)
-    {
-        CancellationToken none = CancellationToken.None;
-        OutputSegment? head = null;
-        OutputSegment? tail = null;
-        for (int done = 0; done < size;)
-        {
-            OutputSegment next = new();
-            next.Rent(Pool, 0);
-            next.Advance(Math.Min(OutputSegment.BlockSize, size - done));
-            next.Seal(done);
-            tail?.Append(next);
-            (head, tail) = (head ?? next, next);
-            done += next.Length;
-        }
-
-        ReadOnlySequence<byte> segments = new(head!, 0, tail!, tail!.Length);
-        long before = GC.GetAllocatedBytesForCurrentThread();
-        Task? waiting = Completed(((KtlsStream)_pair.Server).WriteAsync(segments, none));
-        long allocated = GC.GetAllocatedBytesForCurrentThread() - before;
-        Assert.Null(waiting);
-        for (OutputSegment? segment = head; segment is not null; segment = tail)
-        {
-            tail = segment.NextSegment;
-            segment.Return();
-        }
-
-        return allocated;
-
-        static Task? Completed(ValueTask write) => write.IsCompletedSuccessfully ? null : write.AsTask();
     }
 
     public void ClientSocketClose() => _pair.ClientSocket.Close(0);
