@@ -71,7 +71,9 @@ internal static class BenchProcess
     /// <summary>
     /// A round trip would differ by a tenth and more from process to process, in every mode, by how threads hand over. First
     /// come, first served without time slices, addresses that are not random, a thread pool that does not experiment with its
-    /// size and code that does not depend on which calls came first make it repeat.
+    /// size and code that does not depend on which calls came first make it repeat. What is called often is compiled for good soon:
+    /// the runtime first waits until nothing new is called for a while, ten times as long on one processor, and a row would look
+    /// settled long before. The compiler's thread stays, and its clock with it.
     /// </summary>
     private static ProcessStartInfo DescribeSteady(string[] arguments)
     {
@@ -84,6 +86,9 @@ internal static class BenchProcess
             Environment =
             {
                 ["DOTNET_HillClimbing_Disable"] = "1",
+                ["DOTNET_TC_BackgroundWorkerTimeoutMs"] = "7fffffff",
+                ["DOTNET_TC_CallCountingDelayMs"] = "14", // hexadecimal: 20 ms
+                ["DOTNET_TC_DelaySingleProcMultiplier"] = "1",
                 ["DOTNET_TieredPGO"] = "0",
             },
         };

@@ -12,11 +12,14 @@ internal static class Meter
 {
     private const int MeasuredRounds = 5;
     private const int ProfiledRounds = 10;
-    private const int MostWarmUpRounds = 20;
+    private const int MostWarmUpRounds = 30;
+
+    // So many rounds in a row, each as the one before.
+    private const int SettledRounds = 3;
     private const double Settled = 0.01;
     private const double InstructionsPerMillisecond = 1_000_000;
 
-    // Longer than the runtime waits before it compiles hot methods again, which it does on a thread of its own.
+    // For the compiler, which has a thread of its own.
     private static readonly TimeSpan s_compilation = TimeSpan.FromMilliseconds(400);
 
     public static async Task<Measurement> MeasureAsync(string name, string mode, Scenario scenario)
@@ -50,16 +53,13 @@ internal static class Meter
     {
         double last = double.MaxValue;
         int rounds = 0;
-        while (rounds < MostWarmUpRounds)
+        int alike = 0;
+        while (rounds < MostWarmUpRounds && (rounds < scenario.WarmUpRounds || alike < SettledRounds))
         {
             rounds++;
             double next = (await RunRoundAsync(scenario, scenario.OperationsPerRound)).Instructions;
             await Task.Delay(s_compilation);
-            if (rounds >= scenario.WarmUpRounds && Math.Abs(next - last) <= Settled * next)
-            {
-                break;
-            }
-
+            alike = Math.Abs(next - last) <= Settled * next ? alike + 1 : 1;
             last = next;
         }
 
@@ -78,11 +78,13 @@ internal static class Meter
 
     private static async Task<(double Instructions, long Allocated)> RunRoundAsync(Scenario scenario, int operations)
     {
+        TimeSpan compiling = CompilerClock.Read(scenario.MeasuredProcess);
         long allocated = GC.GetTotalAllocatedBytes(precise: true);
         TimeSpan before = ProcessClock.Read(scenario.MeasuredProcess);
         await scenario.RunAsync(operations).InTime($"a round of {operations} operations");
         TimeSpan used = ProcessClock.Read(scenario.MeasuredProcess) - before;
         allocated = GC.GetTotalAllocatedBytes(precise: true) - allocated;
+        used -= CompilerClock.Read(scenario.MeasuredProcess) - compiling;
         scenario.Verify();
         return (used.TotalMilliseconds * InstructionsPerMillisecond, allocated);
     }

@@ -18,15 +18,21 @@ internal static class ThreadStates
             text.Append(CultureInfo.InvariantCulture, $"\n{Path.GetFileName(process)} {command}");
             foreach (string thread in List(Path.Combine(process, "task")))
             {
-                string[] schedule = Read(Path.Combine(thread, "schedstat")).Split(' ');
-                _ = long.TryParse(schedule[0], NumberStyles.None, CultureInfo.InvariantCulture, out long used);
                 text.Append(
                     CultureInfo.InvariantCulture,
-                    $"\n  {Read(Path.Combine(thread, "comm"))} {StateOf(thread)} {Read(Path.Combine(thread, "wchan"))} {used / 1_000_000} ms");
+                    $"\n  {Read(Path.Combine(thread, "comm"))} {StateOf(thread)} {Read(Path.Combine(thread, "wchan"))} {(long)UsedBy(thread).TotalMilliseconds} ms");
             }
         }
 
         return text.ToString();
+    }
+
+    /// <summary>Nothing, where it has ended.</summary>
+    internal static TimeSpan UsedBy(string thread)
+    {
+        string[] schedule = Read(Path.Combine(thread, "schedstat")).Split(' ');
+        _ = long.TryParse(schedule[0], NumberStyles.None, CultureInfo.InvariantCulture, out long used);
+        return TimeSpan.FromTicks(used / TimeSpan.NanosecondsPerTick);
     }
 
     private static List<string> FamilyOf(int processId)
@@ -50,7 +56,7 @@ internal static class ThreadStates
     }
 
     /// <summary>Processes and threads end while they are looked at.</summary>
-    private static string[] List(string directory)
+    internal static string[] List(string directory)
     {
         try
         {
@@ -62,7 +68,7 @@ internal static class ThreadStates
         }
     }
 
-    private static string Read(string path)
+    internal static string Read(string path)
     {
         try
         {

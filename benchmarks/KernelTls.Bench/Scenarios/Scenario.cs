@@ -9,7 +9,7 @@ internal abstract class Scenario : IDisposable
     public abstract int OperationsPerRound { get; }
 
     /// <summary>Rounds before the hot methods have been compiled for good; more are run until the figures settle.</summary>
-    public virtual int WarmUpRounds => 3;
+    public virtual int WarmUpRounds => 5;
 
     /// <summary>Whose instructions count: this process's, in which both ends are, or a server's alone.</summary>
     public virtual int MeasuredProcess => Environment.ProcessId;

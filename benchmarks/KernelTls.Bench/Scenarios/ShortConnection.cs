@@ -25,7 +25,7 @@ internal sealed class ShortConnection : StreamScenario
         _certificateSize = certificates.Server.RawDataMemory.Length;
     }
 
-    public override int OperationsPerRound => 20;
+    public override int OperationsPerRound => 12;
 
     public override int WarmUpRounds => 6;
 
