@@ -27,7 +27,8 @@ internal static class BenchCommand
         Option<string[]> scenarios = ScenarioOption();
         Option<string[]> modes = ModeOption();
         Option<string?> json = JsonOption();
-        Option<bool> goals = new("--goals") { Description = "A missed goal is a failure." };
+        Option<bool> goals = GoalsOption();
+        Option<bool> part = new("--part") { Description = "Of a table that 'join' prints.", Hidden = true };
         RootCommand command = new(
             "Measures what operations cost, by scenario and mode, each in a process of its own. Figures are instruction counts only "
             + "on a machine of eng/lab --instruction-count.")
@@ -36,6 +37,7 @@ internal static class BenchCommand
             modes,
             json,
             goals,
+            part,
             MeasureCommand(),
             CryptoCommand(),
             ServeCommand(),
@@ -45,16 +47,26 @@ internal static class BenchCommand
             WallCommands.Create(),
             WallCommands.CreateMeasure(),
             ListCommand(),
+            ShareCommand(),
+            JoinCommand(),
         };
         command.SetAction((arguments, cancellationToken) => GuardAsync(async () =>
         {
             Comparison comparison = new(arguments.GetValue(scenarios)!, arguments.GetValue(modes)!, Console.Out, BenchProcess.RunSteadyAsync);
             string? path = arguments.GetValue(json);
             BenchResults results = await comparison.RunAsync(soFar => soFar.WriteTo(path), cancellationToken);
-            bool goalsHold = new ResultTable(results).Write(Console.Out);
-            return results.Failures.Count == 0 && (goalsHold || !arguments.GetValue(goals)) ? Ok : Failed;
+            return arguments.GetValue(part)
+                ? results.Failures.Count == 0 ? Ok : Failed
+                : Conclude(results, arguments.GetValue(goals));
         }));
         return command;
+    }
+
+    /// <summary>The table, and whether it is as it should be.</summary>
+    private static int Conclude(BenchResults results, bool goals)
+    {
+        bool goalsHold = new ResultTable(results).Write(Console.Out);
+        return results.Failures.Count == 0 && (goalsHold || !goals) ? Ok : Failed;
     }
 
     public static Option<string[]> ScenarioOption()
@@ -73,6 +85,8 @@ internal static class BenchCommand
 
     public static Option<string?> JsonOption() =>
         new("--json") { Description = "Writes the results to this file.", HelpName = "PATH" };
+
+    private static Option<bool> GoalsOption() => new("--goals") { Description = "A missed goal is a failure." };
 
     private static Option<string[]> ListOption(string name, string description, string[] defaults)
     {
@@ -133,6 +147,44 @@ internal static class BenchCommand
             Console.Out.WriteLine($"scenario: {string.Join(' ', Row.All.Select(row => row.Name))}");
             Console.Out.WriteLine($"mode: {string.Join(' ', ModeTable.Names)}");
         });
+        return command;
+    }
+
+    /// <summary>For eng/bench, which has a machine for each line: how many measurements, and of which rows.</summary>
+    private static Command ShareCommand()
+    {
+        Argument<int> machines = new("machines");
+        Option<string[]> scenarios = ScenarioOption();
+        Option<string[]> modes = ModeOption();
+        Command command = new("share", "Rows for machines that measure at the same time.") { machines, scenarios, modes };
+        command.Hidden = true;
+        command.SetAction((arguments, _) => GuardAsync(() =>
+        {
+            var shares = Row.Share(arguments.GetValue(scenarios)!, arguments.GetValue(modes)!, arguments.GetValue(machines));
+            foreach ((string[] rows, int measurements) in shares)
+            {
+                Console.Out.WriteLine($"{measurements} {string.Join(' ', rows)}");
+            }
+
+            return Task.FromResult(Ok);
+        }));
+        return command;
+    }
+
+    /// <summary>For eng/bench: one table of what its machines have measured.</summary>
+    private static Command JoinCommand()
+    {
+        Argument<string[]> parts = new("parts") { Arity = ArgumentArity.OneOrMore };
+        Option<string?> json = JsonOption();
+        Option<bool> goals = GoalsOption();
+        Command command = new("join", "One table of what several machines of one kind have measured.") { parts, json, goals };
+        command.Hidden = true;
+        command.SetAction((arguments, _) => GuardAsync(() =>
+        {
+            BenchResults results = BenchResults.Join([.. arguments.GetValue(parts)!.Select(BenchResults.Read)]);
+            results.WriteTo(arguments.GetValue(json));
+            return Task.FromResult(Conclude(results, arguments.GetValue(goals)));
+        }));
         return command;
     }
 

@@ -46,7 +46,6 @@ internal sealed class Comparison
 
         List<Measurement> rows = [];
         List<string> failures = [];
-        int processes = _cells.Sum(cell => cell.Row.Processes);
         int done = 0;
         foreach ((Row row, string mode) in _cells)
         {
@@ -63,8 +62,8 @@ internal sealed class Comparison
             }
 
             keep(Results());
-            done += row.Processes;
-            _output.WriteLine($"{done} of {processes}: {row.Name} {mode}: {outcome}");
+            done++;
+            _output.WriteLine($"{done} of {_cells.Length}: {row.Name} {mode}: {outcome}");
         }
 
         return Results();
@@ -84,18 +83,8 @@ internal sealed class Comparison
 
     private async Task<Measurement> MeasureAsync(Row row, string mode, CancellationToken cancellationToken)
     {
-        List<Measurement> processes = [];
-        for (int i = 0; i < row.Processes; i++)
-        {
-            string answer = await _run([BenchCommand.Measure, row.Name, mode], cancellationToken);
-            processes.Add(JsonSerializer.Deserialize(answer, BenchJson.Default.Measurement)!);
-        }
-
-        processes.Sort((one, other) => one.PerOp.CompareTo(other.PerOp));
-        Measurement middle = processes[processes.Count / 2];
-        return processes.Count == 1
-            ? middle
-            : middle with { Spread = Math.Round((processes[^1].PerOp - processes[0].PerOp) / middle.PerOp, 4) };
+        string answer = await _run([BenchCommand.Measure, row.Name, mode], cancellationToken);
+        return JsonSerializer.Deserialize(answer, BenchJson.Default.Measurement)!;
     }
 
     private static Measurement WithRatio(Measurement measured, List<Measurement> all)

@@ -1,5 +1,6 @@
 using System.Text.Json;
 using KernelTls.Bench.Report;
+using KernelTls.Bench.Scenarios;
 
 namespace KernelTls.Bench.Tests;
 
@@ -58,6 +59,53 @@ public class ComparisonTests
             ? throw new BenchFailedException("'measure' has failed")
             : Task.FromResult(JsonSerializer.Serialize(
                 Measurement.Of(scenario, mode, Measurement.Instructions, null, [mode == "ktls" ? 500 : 1_000]), BenchJson.Default.Measurement));
+    }
+
+    [Fact]
+    public void Machines_share_the_rows_of_the_table_whole_and_about_evenly()
+    {
+        string[] names = [.. Row.All.Select(row => row.Name)];
+
+        (string[] Rows, int Measurements)[] shares = Row.Share(names, [], machines: 2);
+
+        Assert.Equal(2, shares.Length);
+        Assert.Equal(names.Order(), shares.SelectMany(share => share.Rows).Order());
+        Assert.Equal(Row.All.Sum(row => row.Modes.Count), shares.Sum(share => share.Measurements));
+        Assert.InRange(Math.Abs(shares[0].Measurements - shares[1].Measurements), 0, Row.All.Max(row => row.Modes.Count));
+    }
+
+    [Fact]
+    public void One_row_is_one_machine_s()
+    {
+        (string[] rows, int measurements) = Assert.Single(Row.Share(["h2-get-0"], ["sslstream", "ktls"], machines: 2));
+        Assert.Equal(["h2-get-0"], rows);
+        Assert.Equal(2, measurements);
+    }
+
+    [Fact]
+    public void Parts_become_one_table_in_its_order()
+    {
+        BenchResults later = Results.Of(("h2-get-0", "sslstream", 1_000), ("static-server-1k", "nginx", 10)) with { Failures = ["one"] };
+        BenchResults earlier = Results.Of(cryptoPerByte: 5, ("h1-get-0", "sslstream", 800), ("h1-get-0", "ktls", 400)) with { Failures = ["two"] };
+
+        BenchResults all = BenchResults.Join([later, earlier]);
+
+        Assert.Equal(
+            ["h1-get-0 sslstream", "h1-get-0 ktls", "h2-get-0 sslstream", "static-server-1k nginx"],
+            all.Rows.Select(row => $"{row.Scenario} {row.Mode}"));
+        Assert.Equal(0.5, all.Find("h1-get-0", "ktls")!.Ratio);
+        Assert.Equal(5, all.CryptoPerByte);
+        Assert.Equal("nginx/9.6", all.Nginx);
+        Assert.Equal(["one", "two"], all.Failures);
+    }
+
+    [Fact]
+    public void Parts_of_different_machines_are_refused()
+    {
+        BenchFailedException refused = Assert.Throws<BenchFailedException>(
+            () => BenchResults.Join([Results.Of(), Results.Of() with { Kernel = "8.8.8" }]));
+        Assert.Contains("Linux 9.9.9-kernel", refused.Message, StringComparison.Ordinal);
+        Assert.Contains("Linux 8.8.8", refused.Message, StringComparison.Ordinal);
     }
 
     [Fact]

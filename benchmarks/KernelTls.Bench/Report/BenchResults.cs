@@ -43,6 +43,28 @@ internal sealed record BenchResults(
         }
     }
 
+    /// <summary>What machines of the same kind have measured, each its rows.</summary>
+    /// <exception cref="BenchFailedException">They are not of the same kind.</exception>
+    public static BenchResults Join(IReadOnlyList<BenchResults> parts)
+    {
+        BenchResults first = parts[0];
+        foreach (BenchResults part in parts)
+        {
+            if ((part.Cell, part.Kernel, part.OpenSsl, part.Runtime) != (first.Cell, first.Kernel, first.OpenSsl, first.Runtime))
+            {
+                throw new BenchFailedException($"these are not parts of one table: '{first.Surroundings}' and '{part.Surroundings}'");
+            }
+        }
+
+        return first with
+        {
+            CryptoPerByte = parts.FirstOrDefault(part => part.CryptoPerByte is not null)?.CryptoPerByte,
+            Rows = [.. Row.All.SelectMany(row => parts.SelectMany(part => part.Rows.Where(measured => measured.Scenario == row.Name)))],
+            Nginx = parts.FirstOrDefault(part => part.Nginx is not null)?.Nginx,
+            Failures = [.. parts.SelectMany(part => part.Failures)],
+        };
+    }
+
     /// <summary>Replaces the file as a whole, or leaves it alone; <see langword="null"/>: there is to be none.</summary>
     public void WriteTo(string? path)
     {

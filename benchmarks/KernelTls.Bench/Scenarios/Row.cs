@@ -18,9 +18,6 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
     /// <summary>Bytes of one operation that are encrypted and decrypted: what bare crypto cannot do without.</summary>
     public long Payload { get; private init; }
 
-    /// <summary>In so many processes, of which the middle one counts: where a figure is mostly threads that hand over.</summary>
-    public int Processes { get; private init; } = 1;
-
     /// <summary>The modes it is measured in where none are asked for.</summary>
     public IReadOnlyList<string> Modes { get; private init; } = s_streamModes;
 
@@ -32,19 +29,19 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
 
     public static IReadOnlyList<Row> All { get; } =
     [
-        Stream("stream-pingpong-64", 128, mode => new Exchange(mode, 64, operationsPerRound: 1000)) with { Processes = 3 },
-        Stream("stream-get-64k", 64 + 64 * Kilobyte, mode => new Exchange(mode, 64 * Kilobyte, operationsPerRound: 150)),
+        Stream("stream-pingpong-64", 128, mode => new Exchange(mode, 64, operationsPerRound: 1000)),
+        Stream("stream-get-64k", 64 + 64 * Kilobyte, mode => new Exchange(mode, 64 * Kilobyte, operationsPerRound: 80)),
         Connection("stream-connclose", resumes: false),
         Connection("stream-connclose-resumed", resumes: true),
         Stream("stream-sendfile-4m", 64 + FileSize, mode => new FileExchange(mode, FileSize)),
         new("idle-memory", null),
         Http("h1-get-0", new(HttpVersion.Version11), operationsPerRound: 300),
-        Http("h1-get-64k", new(HttpVersion.Version11) { ResponseSize = 64 * Kilobyte }, operationsPerRound: 80),
-        Http("h1-post-64k", new(HttpVersion.Version11) { RequestSize = 64 * Kilobyte }, operationsPerRound: 80),
+        Http("h1-get-64k", new(HttpVersion.Version11) { ResponseSize = 64 * Kilobyte }, operationsPerRound: 50),
+        Http("h1-post-64k", new(HttpVersion.Version11) { RequestSize = 64 * Kilobyte }, operationsPerRound: 50),
         Http("h1-connclose", new(HttpVersion.Version11) { Closes = true }, operationsPerRound: 20),
         Http("h2-get-0", new(HttpVersion.Version20), operationsPerRound: 300),
-        Http("h2-get-64k", new(HttpVersion.Version20) { ResponseSize = 64 * Kilobyte }, operationsPerRound: 80),
-        Http("h2-post-64k", new(HttpVersion.Version20) { RequestSize = 64 * Kilobyte }, operationsPerRound: 80),
+        Http("h2-get-64k", new(HttpVersion.Version20) { ResponseSize = 64 * Kilobyte }, operationsPerRound: 50),
+        Http("h2-post-64k", new(HttpVersion.Version20) { RequestSize = 64 * Kilobyte }, operationsPerRound: 50),
         Http("static-1m", new(HttpVersion.Version11) { ResponseSize = Megabyte, IsFile = true }, operationsPerRound: 8),
         Server("static-server-1k", Kilobyte, operationsPerRound: 400),
         Server("static-server-64k", 64 * Kilobyte, operationsPerRound: 400),
@@ -64,6 +61,24 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
            from mode in row.ModesAmong(modes)
            select (row, mode),
     ];
+
+    /// <summary>
+    /// Rows for machines that measure at the same time: each row whole, because its ratios are to what the same boot has measured.
+    /// In the order of the table, each to the machine that has least to do so far; no machine without a row.
+    /// </summary>
+    /// <exception cref="BenchFailedException">A row has none of the modes.</exception>
+    public static (string[] Rows, int Measurements)[] Share(string[] scenarios, string[] modes, int machines)
+    {
+        (List<string> Rows, int Measurements)[] shares = [.. Enumerable.Range(0, machines).Select(_ => (new List<string>(), 0))];
+        foreach (IGrouping<string, (Row, string)> row in Select(scenarios, modes).GroupBy(cell => cell.Row.Name))
+        {
+            int least = Array.IndexOf(shares, shares.MinBy(share => share.Measurements));
+            shares[least].Rows.Add(row.Key);
+            shares[least].Measurements += row.Count();
+        }
+
+        return [.. shares.Where(share => share.Measurements > 0).Select(share => (share.Rows.ToArray(), share.Measurements))];
+    }
 
     /// <summary>One row in one mode, by their names.</summary>
     /// <exception cref="BenchFailedException">There is no such row, or not in this mode.</exception>
