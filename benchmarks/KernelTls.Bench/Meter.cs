@@ -71,7 +71,8 @@ internal static class Meter
     /// <summary>Managed bytes per operation, without those of the round itself: by how much a longer round allocates more.</summary>
     private static async Task<double> CountAllocatedAsync(Scenario scenario, int few, long byFew)
     {
-        int many = 2 * few;
+        // Long enough for what a longer round itself allocates, some hundred bytes, not to look like an operation's.
+        int many = 9 * few;
         long byMany = (await RunRoundAsync(scenario, many)).Allocated;
         return Math.Max(0, (double)(byMany - byFew) / (many - few));
     }
