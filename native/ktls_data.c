@@ -62,17 +62,19 @@ static uint8_t Prefix(const struct iovec* vector, size_t size, size_t* last)
     return count;
 }
 
-/* msg_iovlen is a size_t or, with musl, an int: uint8_t is good for both. */
+/* One segment needs no vector, which the kernel would have to fetch. */
 static ssize_t SendSome(int32_t socket, struct iovec* vector, uint8_t count, int flags)
 {
+    /* msg_iovlen is a size_t or, with musl, an int: uint8_t is good for both. */
     struct msghdr message;
     memset(&message, 0, sizeof(message));
     message.msg_iov = vector;
     message.msg_iovlen = count;
+    flags |= MSG_DONTWAIT | MSG_NOSIGNAL;
     ssize_t taken;
     do
     {
-        taken = sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL | flags);
+        taken = count == 1 ? send(socket, vector->iov_base, vector->iov_len, flags) : sendmsg(socket, &message, flags);
     } while (taken < 0 && errno == EINTR);
     return taken;
 }

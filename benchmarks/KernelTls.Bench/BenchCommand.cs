@@ -16,6 +16,7 @@ namespace KernelTls.Bench;
 internal static class BenchCommand
 {
     public const string Measure = "measure";
+    private const string Sample = "sample";
     public const string Crypto = "crypto";
     public const string Serve = "serve";
 
@@ -42,6 +43,7 @@ internal static class BenchCommand
             CryptoCommand(),
             ServeCommand(),
             ProfileCommand(),
+            SampleCommand(),
             CompareCommand(),
             ReportCommand(),
             WallCommands.Create(),
@@ -101,29 +103,38 @@ internal static class BenchCommand
     }
 
     /// <summary>One scenario in one mode, in this process; the result is a line of JSON.</summary>
-    private static Command MeasureCommand() => InProcess(
+    private static Command MeasureCommand() => OfOneMode(
         Measure,
         "One scenario in one mode, in this process.",
         async (row, mode) =>
         {
-            using Scenario? scenario = row.Create?.Invoke(mode);
+            await using Scenario? scenario = row.Create?.Invoke(mode);
             Measurement measured = scenario is null
                 ? await IdleMemory.MeasureAsync(row.Name, ModeTable.Create(mode, new BenchCertificates(), resume: false))
                 : await Meter.MeasureAsync(row.Name, mode, scenario);
             Console.Out.WriteLine(JsonSerializer.Serialize(measured, BenchJson.Default.Measurement));
         });
 
-    private static Command ProfileCommand() => InProcess(
+    private static Command ProfileCommand() => OfOneMode(
         "profile",
-        "Where the instructions of one scenario in one mode go.",
+        "Where the instructions of one scenario in one mode go, measured as they are counted.",
         async (row, mode) =>
         {
-            using Scenario scenario = row.Create?.Invoke(mode)
+            BenchProcess.PrepareMachine();
+            Console.Out.Write(await BenchProcess.RunProfiledAsync([Sample, row.Name, mode], CancellationToken.None));
+        });
+
+    private static Command SampleCommand() => OfOneMode(
+        Sample,
+        "As profile, in this process.",
+        async (row, mode) =>
+        {
+            await using Scenario scenario = row.Create?.Invoke(mode)
                 ?? throw new BenchFailedException($"{row.Name} counts memory, not instructions");
             await Meter.ProfileAsync(scenario);
         });
 
-    private static Command InProcess(string name, string description, Func<Row, string, Task> run)
+    private static Command OfOneMode(string name, string description, Func<Row, string, Task> run)
     {
         Argument<string> scenario = new("scenario");
         Argument<string> mode = new("mode");

@@ -31,6 +31,18 @@ internal static class BenchProcess
     public static Task<string> RunSteadyAsync(string[] arguments, CancellationToken cancellationToken) =>
         RunAsync(DescribeSteady(arguments), string.Join(' ', arguments), Limits.Measurement, cancellationToken);
 
+    /// <summary>As <see cref="RunSteadyAsync"/>, and perf has names for what the JIT has made.</summary>
+    /// <param name="arguments">Of this program.</param>
+    /// <param name="cancellationToken">Ends the process, and what it has started.</param>
+    /// <exception cref="BenchFailedException">It failed, and has said why; or it did not end.</exception>
+    public static Task<string> RunProfiledAsync(string[] arguments, CancellationToken cancellationToken)
+    {
+        ProcessStartInfo start = DescribeSteady(arguments);
+        start.Environment["DOTNET_PerfMapEnabled"] = "1";
+        start.Environment["DOTNET_EnableWriteXorExecute"] = "0";
+        return RunAsync(start, string.Join(' ', arguments), Limits.Measurement, cancellationToken);
+    }
+
     /// <summary>What the process printed, in surroundings that applications have.</summary>
     /// <param name="arguments">Of this program.</param>
     /// <param name="length">How long it works on purpose.</param>
@@ -70,10 +82,11 @@ internal static class BenchProcess
 
     /// <summary>
     /// A round trip would differ by a tenth and more from process to process, in every mode, by how threads hand over. First
-    /// come, first served without time slices, addresses that are not random, a thread pool that does not experiment with its
-    /// size and code that does not depend on which calls came first make it repeat. What is called often is compiled for good soon:
-    /// the runtime first waits until nothing new is called for a while, ten times as long on one processor, and a row would look
-    /// settled long before. The compiler's thread stays, and its clock with it.
+    /// come, first served without time slices, addresses that are not random, and code that does not depend on which calls came
+    /// first make it repeat. The thread pool keeps to one thread, as it starts with on one processor: it takes another where none
+    /// got anywhere for half a second, which may happen while a process starts, keeps it, and each hand-over then wakes both.
+    /// What is called often is compiled for good soon: the runtime first waits until nothing new is called for a while, ten times
+    /// as long on one processor, and a row would look settled long before. The compiler's thread stays, and its clock with it.
     /// </summary>
     private static ProcessStartInfo DescribeSteady(string[] arguments)
     {
@@ -85,10 +98,10 @@ internal static class BenchProcess
         {
             Environment =
             {
-                ["DOTNET_HillClimbing_Disable"] = "1",
                 ["DOTNET_TC_BackgroundWorkerTimeoutMs"] = "7fffffff",
                 ["DOTNET_TC_CallCountingDelayMs"] = "14", // hexadecimal: 20 ms
                 ["DOTNET_TC_DelaySingleProcMultiplier"] = "1",
+                ["DOTNET_ThreadPool_ForceMaxWorkerThreads"] = "1",
                 ["DOTNET_TieredPGO"] = "0",
             },
         };

@@ -8,6 +8,10 @@ internal sealed partial class Profiler : IDisposable
 {
     private const int OwnerOnly = 0x180;
 
+    // Of each report: what is below is told by what is above.
+    private const int MostLines = 40;
+    private const int MostColumns = 140;
+
     private readonly int _processId;
     private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("kerneltls-bench-");
     private readonly string _data;
@@ -49,8 +53,8 @@ internal sealed partial class Profiler : IDisposable
 
     private async Task RecordAsync(Func<Task> work, string clock, params string[] sampling)
     {
-        using Process perf = Start(
-            ["record", "-a", "-e", clock, .. sampling, "-D", "-1", "--control", $"fifo:{_control},{_answer}", "-o", _data]);
+        using Process perf = Process.Start(Describe(
+            ["record", "-q", "-a", "-e", clock, .. sampling, "-D", "-1", "--control", $"fifo:{_control},{_answer}", "-o", _data]))!;
 
         // Opened for both directions, which waits for nobody.
         await using FileStream control = new(_control, FileMode.Open, FileAccess.ReadWrite, FileShare.ReadWrite, bufferSize: 0);
@@ -72,15 +76,26 @@ internal sealed partial class Profiler : IDisposable
     private async Task ReportAsync(string title, params string[] sort)
     {
         Console.Out.WriteLine($"== {title}");
-        using Process perf = Start(
+        ProcessStartInfo start = Describe(
         [
             "report", "-i", _data, "--stdio", "-q", "--percentage", "relative", "--percent-limit", "0.4",
             "--pid", $"{_processId}", "--no-inline", .. sort,
         ]);
-        await perf.WaitForExitAsync().InTime("perf's report");
+        start.RedirectStandardOutput = true;
+        using Process perf = Process.Start(start)!;
+        string report = await perf.StandardOutput.ReadToEndAsync().InTime("perf's report");
+        await perf.WaitForExitAsync().InTime("perf to end");
+        foreach (string line in report.Split('\n').Where(IsTelling).Take(MostLines))
+        {
+            string told = line.TrimEnd(' ', '-');
+            Console.Out.WriteLine(told.Length <= MostColumns ? told : $"{told[..MostColumns]}…");
+        }
     }
 
-    private static Process Start(params string[] arguments) => Process.Start(new ProcessStartInfo("perf", arguments))!;
+    /// <summary>Debian's libraries have no names for much of what is in them: "by image" tells of that.</summary>
+    private static bool IsTelling(string line) => !string.IsNullOrWhiteSpace(line) && !line.Contains("0x0000", StringComparison.Ordinal);
+
+    private static ProcessStartInfo Describe(params string[] arguments) => new("perf", arguments);
 
     [LibraryImport("libc", StringMarshalling = StringMarshalling.Utf8)]
     private static partial int mkfifo(string path, int mode);

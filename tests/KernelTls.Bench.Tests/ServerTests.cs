@@ -15,7 +15,7 @@ public class ServerTests
     {
         SkipWithout("curl");
         SkipWithout(isProxy || NginxServer.IsMode(mode) ? "nginx" : "curl");
-        using ServerScenario server = new(mode, size: 100_000, isProxy, operationsPerRound: 1);
+        await using ServerScenario server = new(mode, size: 100_000, isProxy, operationsPerRound: 1);
         await server.PrepareAsync();
         Assert.NotEqual(Environment.ProcessId, server.MeasuredProcess);
 
@@ -33,7 +33,7 @@ public class ServerTests
     {
         SkipWithout("curl");
         SkipWithout("nginx");
-        using ServerScenario server = new(ModeTable.NginxKernel, size: 1000, isProxy: false, operationsPerRound: 1);
+        await using ServerScenario server = new(ModeTable.NginxKernel, size: 1000, isProxy: false, operationsPerRound: 1);
         if (KtlsPlatform.IsSupported)
         {
             await server.PrepareAsync();

@@ -43,7 +43,7 @@ public class WallTests
     [InlineData("h1-get-0", "sslstream")]
     public async Task A_row_runs_by_the_clock(string name, string mode)
     {
-        using Scenario scenario = Row.Find(name).Create!(mode);
+        await using Scenario scenario = Row.Find(name).Create!(mode);
         WallMeasurement measured = await WallClock.MeasureAsync(name, mode, scenario, TimeSpan.FromMilliseconds(1));
 
         // A round, and each of its operations took its time.

@@ -69,10 +69,10 @@ internal class Exchange : StreamScenario
         }
     }
 
-    public override void Dispose()
+    public override ValueTask DisposeAsync()
     {
         _pair?.Client.Dispose();
         _pair?.Server.Dispose();
-        base.Dispose();
+        return base.DisposeAsync();
     }
 }

@@ -10,9 +10,9 @@ internal sealed class FileExchange : Exchange
     public FileExchange(Mode mode, int fileSize)
         : base(mode, fileSize, operationsPerRound: 4) => _file = new BenchFile(fileSize);
 
-    public override void Dispose()
+    public override async ValueTask DisposeAsync()
     {
-        base.Dispose();
+        await base.DisposeAsync();
         _file.Dispose();
     }
 

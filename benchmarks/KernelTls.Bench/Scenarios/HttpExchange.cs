@@ -104,10 +104,14 @@ internal sealed class HttpExchange : Scenario
         }
     }
 
-    public override void Dispose()
+    public override async ValueTask DisposeAsync()
     {
         _client.Dispose();
-        _server?.StopAsync().GetAwaiter().GetResult();
+        if (_server is not null)
+        {
+            await _server.StopAsync();
+        }
+
         _file?.Dispose();
     }
 

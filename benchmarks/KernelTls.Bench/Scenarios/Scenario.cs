@@ -3,7 +3,7 @@ using System.Diagnostics;
 namespace KernelTls.Bench.Scenarios;
 
 /// <summary>One operation, repeated, over loopback.</summary>
-internal abstract class Scenario : IDisposable
+internal abstract class Scenario : IAsyncDisposable
 {
     /// <summary>Operations of one round: enough to level out what happens once in a while, few enough to stay short.</summary>
     public abstract int OperationsPerRound { get; }
@@ -27,7 +27,7 @@ internal abstract class Scenario : IDisposable
     {
     }
 
-    public abstract void Dispose();
+    public abstract ValueTask DisposeAsync();
 
     /// <summary>An operation ends, and the next one begins.</summary>
     protected void KeepTime(ref long begun)

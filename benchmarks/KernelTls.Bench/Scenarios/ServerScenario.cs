@@ -45,11 +45,12 @@ internal sealed class ServerScenario : Scenario
 
     public override Task RunAsync(int operations) => DownloadAsync(_size, operations);
 
-    public override void Dispose()
+    public override ValueTask DisposeAsync()
     {
         _server?.Dispose();
         _upstream?.Dispose();
         _files.Dispose();
+        return ValueTask.CompletedTask;
     }
 
     /// <summary>Throws unless all files came whole, on one connection, and in this mode by the kernel's count.</summary>

@@ -19,7 +19,11 @@ internal abstract class StreamScenario : Scenario
 
     protected Socket Listener { get; }
 
-    public override void Dispose() => Listener.Dispose();
+    public override ValueTask DisposeAsync()
+    {
+        Listener.Dispose();
+        return ValueTask.CompletedTask;
+    }
 
     /// <summary>A connection of which it is certain that it is in the mode under test: by its own words and the kernel's.</summary>
     protected async Task<ConnectionPair> OpenVerifiedAsync()

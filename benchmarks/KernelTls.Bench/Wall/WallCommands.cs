@@ -52,7 +52,7 @@ internal static class WallCommands
         command.SetAction((arguments, _) => BenchCommand.GuardAsync(async () =>
         {
             (Row row, string chosen) = Row.Select(arguments.GetValue(scenario)!, arguments.GetValue(mode)!);
-            using Scenario running = row.Create?.Invoke(chosen) ?? throw new BenchFailedException($"{row.Name} counts memory, not time");
+            await using Scenario running = row.Create?.Invoke(chosen) ?? throw new BenchFailedException($"{row.Name} counts memory, not time");
             WallMeasurement measured = await WallClock.MeasureAsync(
                 row.Name, chosen, running, TimeSpan.FromSeconds(arguments.GetValue(seconds)));
             Console.Out.WriteLine(JsonSerializer.Serialize(measured, BenchJson.Default.WallMeasurement));
