@@ -51,34 +51,6 @@ public class ResetTests : KernelTest
         }
     }
 
-    /// <summary>OpenSSL takes the record, reads on, and meets an end that only the socket's error explains.</summary>
-    [Fact]
-    public async Task A_key_update_before_does_not_hide_the_reset()
-    {
-        for (int round = 0; round < Rounds; round++)
-        {
-            await using TlsPair pair = await ConnectAsync(SslProtocols.Tls13);
-            Outcome outcome = await ReadBehindALockAsync(pair, async () =>
-            {
-                await Pattern.SendAsync(pair.Client, Size);
-                Task update = ((KtlsStream)pair.Client).UpdateKeysAsync(false, TestContext.Current.CancellationToken).AsTask();
-                if (KtlsPlatform.CanRekey)
-                {
-                    await update.InTime("the update");
-                }
-                else
-                {
-                    // Nothing leaves then: the reset comes right behind the data.
-                    await Assert.ThrowsAsync<KtlsRekeyException>(() => update.InTime("the refusal"));
-                }
-            });
-
-            IOException told = outcome.OfWrite ?? outcome.OfRead;
-            Assert.Equal(SocketError.ConnectionReset, Assert.IsType<SocketException>(told.InnerException).SocketErrorCode);
-            Assert.IsType<IOException>(outcome.OfRead);
-        }
-    }
-
     /// <summary>What the client sends, and its reset, meet a server whose write holds the socket's lock; then it reads.</summary>
     private static async Task<Outcome> ReadBehindALockAsync(TlsPair pair, Func<Task> send)
     {

@@ -296,8 +296,6 @@ internal sealed partial class TlsReceiver : IDisposable
                 return true;
             case NativeStatus.Syscall when GoesOnAfter(TlsErrors.ToSocketError(result.SysErrno)):
                 return false;
-            case NativeStatus.UnexpectedEof when _socketFailure is { } failure:
-                throw Fail(failure);
             default:
                 throw Fail(TlsErrors.Read(result, _canRekey));
         }
