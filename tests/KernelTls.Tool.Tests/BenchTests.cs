@@ -49,12 +49,12 @@ public class BenchTests
     public async Task An_interrupt_leaves_nothing_behind()
     {
         using TemporaryDirectory directory = new();
-        TaskCompletionSource measuring = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        TaskCompletionSource nameless = new(TaskCreationOptions.RunContinuationsAsynchronously);
         using FileSystemWatcher watcher = new(directory.FullName, "ktls-bench-*");
-        watcher.Created += (_, _) => measuring.TrySetResult();
+        watcher.Deleted += (_, _) => nameless.TrySetResult();
         watcher.EnableRaisingEvents = true;
         using Ktls tool = Ktls.Start([("TMPDIR", directory.FullName)], ["bench", "--seconds", "3600", "--row", "file-4m"]);
-        await measuring.Task.InTime("the file that is measured with");
+        await nameless.Task.InTime("the file that is measured with to lose its name");
 
         tool.Signal(Ktls.Interrupt);
 

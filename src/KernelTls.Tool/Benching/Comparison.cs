@@ -19,7 +19,10 @@ internal sealed class Comparison : IDisposable
     {
         _context = SslStreamCertificateContext.Create(_certificate, additionalCertificates: null, offline: true);
         string path = Path.Combine(Path.GetTempPath(), $"ktls-bench-{Environment.ProcessId}-{Guid.NewGuid():N}");
-        _file = File.OpenHandle(path, FileMode.CreateNew, FileAccess.ReadWrite, FileShare.Read, FileOptions.DeleteOnClose);
+        _file = File.OpenHandle(path, FileMode.CreateNew, FileAccess.ReadWrite, FileShare.Read);
+
+        // Without a name it stays for as long as it is open, and goes with the process, however that ends.
+        File.Delete(path);
         RandomAccess.Write(_file, new byte[FileSize], 0);
     }
 
