@@ -80,8 +80,8 @@ public sealed class KtlsOptions
     /// </summary>
     /// <remarks>
     /// For trusted peers. A record that is padded all the same (RFC 8446, section 5.4) is decrypted twice, so that a hostile peer
-    /// doubles the work for a byte of padding each. Kernels that garble such records, as 6.12 does and 7.2 does not, are found
-    /// out by trial and not asked.
+    /// doubles the work for a byte of padding each. Kernels that garble such records, as Linux 6.12.107 does, are found out by
+    /// trial and not asked.
     /// <c>TlsRxNoPadViolation</c> in <c>/proc/net/tls_stat</c> counts padded records, <c>TlsDecryptRetry</c> those and the
     /// control records, such as session tickets. Where it cannot be had
     /// (<see cref="KtlsPlatform.CanExpectNoPadding"/>) there is an event, and the connection goes on.

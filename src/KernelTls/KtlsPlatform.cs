@@ -31,7 +31,10 @@ public static class KtlsPlatform
     /// </summary>
     public static bool CanRekey => Platform.Current.CanRekey;
 
-    /// <summary><see cref="KtlsOptions.ExpectNoPadding"/> has an effect here: a kernel that takes it (Linux 6.0) and garbles no padded record (6.12 does), and OpenSSL 3.2.</summary>
+    /// <summary>
+    /// <see cref="KtlsOptions.ExpectNoPadding"/> has an effect here: a kernel that takes it (Linux 6.0) and garbles no padded
+    /// record (6.12.107 does), and OpenSSL 3.2.
+    /// </summary>
     public static bool CanExpectNoPadding => Platform.Current.CanExpectNoPadding;
 
     /// <summary>Why such a connection would not be in the kernel in one direction.</summary>

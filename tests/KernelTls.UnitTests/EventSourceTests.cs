@@ -1,5 +1,6 @@
 using System.Collections.Concurrent;
 using System.Diagnostics.Tracing;
+using System.Net.Sockets;
 using KernelTls.Diagnostics;
 using KernelTls.Interop;
 using KernelTls.IO;
@@ -90,6 +91,21 @@ public class EventSourceTests
         Assert.Equal([true, "TLS_TX_ZEROCOPY_RO"], written.Payload!.Take(2));
         Assert.NotEmpty((string)written.Payload![2]!);
         Assert.Equal(EventLevel.Warning, written.Level);
+    }
+
+    /// <summary>A kernel without the option, or one that garbles padded records with it, is not asked; any other refuses a plain socket.</summary>
+    [Fact]
+    public async Task Padding_that_the_kernel_cannot_be_told_of_is_an_event()
+    {
+        using Listener listener = new(EventLevel.Warning);
+        using SocketPair pair = await SocketPair.ConnectAsync();
+
+        new TransportOptions(IsServer: false, ExpectNoPadding: true).ApplyToKernel(
+            pair.Client, new ConnectionInfo { KtlsReceive = 1, ProtocolVersion = 0x0304 });
+
+        EventWrittenEventArgs written = Assert.Single(listener.Events, e => e.EventName == "SocketOptionRefused");
+        Assert.Equal([false, "TLS_RX_EXPECT_NO_PAD"], written.Payload!.Take(2));
+        Assert.Equal(!KtlsPlatform.CanExpectNoPadding, (string)written.Payload![2]! == nameof(SocketError.OperationNotSupported));
     }
 
     [Fact]

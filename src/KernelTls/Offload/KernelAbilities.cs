@@ -45,7 +45,7 @@ internal sealed class KernelAbilities
     /// <summary>A second receiving key is accepted (Linux 6.14).</summary>
     public bool CanRekeyReceive { get; }
 
-    /// <summary>TLS_RX_EXPECT_NO_PAD is accepted (Linux 6.0), and garbles nothing where a peer pads (Linux 6.12 does).</summary>
+    /// <summary>TLS_RX_EXPECT_NO_PAD is accepted (Linux 6.0), and garbles nothing where a peer pads (Linux 6.12.107 does).</summary>
     public bool CanExpectNoPadding { get; }
 
     /// <summary>TLS_TX_ZEROCOPY_RO is accepted (Linux 5.19); it means something only where a network device encrypts.</summary>
