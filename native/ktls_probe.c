@@ -200,8 +200,9 @@ static int32_t ReceivePadded(int socket)
     return together ? 0 : EAGAIN;
 }
 
-/* Decrypting a padded record again, kernels (6.12.107 still) copy the outcome behind the place of the first one: of several
- * such records in one receive the later ones are garbled. Such a kernel counts as one without TLS_RX_EXPECT_NO_PAD. */
+/* Decrypting a padded record again, kernels (6.12.107 still) copy the outcome behind the place of the first one: of
+ * several such records in one receive the later ones are garbled. Such a kernel counts as one without
+ * TLS_RX_EXPECT_NO_PAD. */
 static int32_t TryPadded(const KtlsPair* pair)
 {
     const Cipher* cipher = &s_ciphers[0];
