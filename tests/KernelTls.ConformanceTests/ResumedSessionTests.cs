@@ -1,3 +1,4 @@
+using System.Diagnostics.Tracing;
 using System.Net.Security;
 using System.Net.Sockets;
 using System.Security.Authentication;
@@ -13,6 +14,10 @@ namespace KernelTls.ConformanceTests;
 public class ResumedSessionTests
 {
     private static readonly bool[] s_either = [false, true];
+
+    private static readonly FlowEvents s_chains = new(
+        "ChainStart", _ => "chain", "System.Security.Cryptography.X509Certificates.X509Chain.OpenSsl", EventLevel.LogAlways);
+
     private static int s_hosts;
 
     public static TheoryData<TlsMode, SslProtocols> All => Modes.AllOnOpenSsl;
@@ -40,6 +45,36 @@ public class ResumedSessionTests
             Assert.Equal(Certificates.Ecdsa.GetCertHashString(), connection.RemoteHash);
             Assert.Equal(setup.FirstChain, setup.LastChain);
         }
+    }
+
+    /// <summary>Nothing but the clock can have changed, and nobody else is to be asked (docs/security.md): told by .NET's own events.</summary>
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task Without_a_callback_the_chain_of_a_session_is_built_once(TlsMode mode, SslProtocols version)
+    {
+        Setup setup = new(mode, version, judges: false);
+        List<string> chains = s_chains.Collect();
+        for (int i = 0; i < 4; i++)
+        {
+            Connection connection = await setup.ConnectAsync();
+
+            Assert.Equal(i > 0, connection.Resumed);
+            Assert.Equal(Certificates.Kind("wildcard").GetCertHashString(), connection.RemoteHash);
+            Assert.True(chains.Count > 0 == (i == 0), $"Connection {i} built {chains.Count} chains");
+            chains.Clear();
+        }
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task Trust_that_was_taken_away_is_noticed(TlsMode mode, SslProtocols version)
+    {
+        Setup setup = new(mode, version, judges: false);
+        await setup.ConnectAsync();
+        Assert.True((await setup.ConnectAsync()).Resumed);
+
+        await Assert.ThrowsAsync<AuthenticationException>(
+            () => setup.ConnectAsync(c => c.CertificateChainPolicy!.CustomTrustStore.Clear()));
     }
 
     [Theory]
@@ -180,9 +215,9 @@ public class ResumedSessionTests
     }
 
     /// <summary>A host of its own, so that nothing is shared with other tests, and a server that lives as long.</summary>
-    private sealed class Setup(TlsMode mode, SslProtocols version)
+    private sealed class Setup(TlsMode mode, SslProtocols version, bool judges = true)
     {
-        private readonly string _host = $"host{Interlocked.Increment(ref s_hosts)}.test";
+        private readonly string _host = $"host{Interlocked.Increment(ref s_hosts)}.{(judges ? "test" : "wild.test")}";
 
         public int Judged { get; private set; }
 
@@ -209,15 +244,10 @@ public class ResumedSessionTests
                     s.EnabledSslProtocols = SslProtocols.None;
                     s.ApplicationProtocols = [SslApplicationProtocol.Http11];
                     s.RemoteCertificateValidationCallback = (_, _, _, _) => true;
+                    s.ServerCertificateContext = judges ? s.ServerCertificateContext : Certificates.KindContext("wildcard");
                     server?.Invoke(s);
                 },
-                ClientValidation = (_, _, chain, _) =>
-                {
-                    Judged++;
-                    LastChain = string.Join(", ", chain!.ChainElements.Select(e => e.Certificate.Subject));
-                    FirstChain ??= LastChain;
-                    return Accept;
-                },
+                ClientValidation = judges ? Judge : null,
             }.RunAsync();
             if (meeting.ClientEnding.Handshake is { } failure)
             {
@@ -229,6 +259,14 @@ public class ResumedSessionTests
             KtlsStream stream = (KtlsStream)meeting.Client;
             Assert.Equal(stream.IsResumed, ((KtlsStream)meeting.Server).IsResumed);
             return new Connection(stream.IsResumed, stream.LocalCertificate is not null, stream.RemoteCertificate!.GetCertHashString());
+        }
+
+        private bool Judge(object sender, X509Certificate? certificate, X509Chain? chain, SslPolicyErrors errors)
+        {
+            Judged++;
+            LastChain = string.Join(", ", chain!.ChainElements.Select(e => e.Certificate.Subject));
+            FirstChain ??= LastChain;
+            return Accept;
         }
     }
 

@@ -2,8 +2,13 @@ using System.Diagnostics.Tracing;
 
 namespace KernelTls.Tests;
 
-/// <summary>Warnings of one name that the library reports, told apart by the asynchronous flow they happen in.</summary>
-internal sealed class FlowEvents(string name, Func<EventWrittenEventArgs, string> describe) : EventListener
+/// <summary>
+/// Events of one name that the library reports as warnings, or another source at all, told apart by the asynchronous flow they
+/// happen in.
+/// </summary>
+internal sealed class FlowEvents(
+    string name, Func<EventWrittenEventArgs, string> describe, string source = "KernelTls", EventLevel level = EventLevel.Warning)
+    : EventListener
 {
     private readonly AsyncLocal<List<string>?> _current = new();
 
@@ -17,9 +22,9 @@ internal sealed class FlowEvents(string name, Func<EventWrittenEventArgs, string
 
     protected override void OnEventSourceCreated(EventSource eventSource)
     {
-        if (eventSource.Name == "KernelTls")
+        if (eventSource.Name == source)
         {
-            EnableEvents(eventSource, EventLevel.Warning);
+            EnableEvents(eventSource, level);
         }
     }
 

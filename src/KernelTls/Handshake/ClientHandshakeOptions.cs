@@ -70,6 +70,7 @@ internal static class ClientHandshakeOptions
             Trust = certificate is null ? null : RuntimeInternals.TrustOf(certificate),
             PeerCertificateRequired = true,
             Resumes = resumes,
+            Revalidates = Resumption.Revalidates,
             CertificateSelector = choosesLater ? selector : null,
         };
         return KtlsFallbackReason.None;

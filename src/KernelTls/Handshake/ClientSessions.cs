@@ -9,8 +9,8 @@ namespace KernelTls.Handshake;
 /// </summary>
 /// <remarks>
 /// A TLS 1.3 session is handed out once (RFC 8446, appendix C.4): offered on two connections it would link them for an
-/// observer. A TLS 1.2 session is handed out until it is no longer good. The peer's certificate is judged anew on each
-/// resumed connection, by that connection's own callbacks and policies.
+/// observer. A TLS 1.2 session is handed out until it is no longer good. Whether the peer's certificate is, each resumed
+/// connection decides by its own callbacks and policies (<see cref="PeerVerdict"/>).
 /// </remarks>
 internal sealed class ClientSessions(int capacity)
 {
@@ -38,10 +38,10 @@ internal sealed class ClientSessions(int capacity)
     /// <param name="options">The options of its connection.</param>
     /// <param name="host">The name its peer was verified by.</param>
     /// <param name="session">The session.</param>
-    /// <param name="showedCertificate">The client showed its own certificate in the full handshake.</param>
-    public void Add(TlsContextKey options, string host, SafeTlsSessionHandle session, bool showedCertificate)
+    /// <param name="origin">What its connection knew.</param>
+    public void Add(TlsContextKey options, string host, SafeTlsSessionHandle session, in SessionOrigin origin)
     {
-        Entry entry = new(new Peer(options, host), session, InfoOf(session), showedCertificate);
+        Entry entry = new(new Peer(options, host), session, InfoOf(session), origin);
         lock (_lock)
         {
             if (!_byPeer.TryGetValue(entry.Peer, out LinkedList<Entry>? sessions))
@@ -66,8 +66,8 @@ internal sealed class ClientSessions(int capacity)
     /// <param name="options">The options of the new connection.</param>
     /// <param name="host">The name its peer is verified by.</param>
     /// <param name="connection">The connection, before its handshake.</param>
-    /// <param name="showedCertificate">The client's certificate is part of the session.</param>
-    public bool TryOffer(TlsContextKey options, string host, TlsConnection connection, out bool showedCertificate)
+    /// <param name="origin">What the connection knew that the session comes from.</param>
+    public bool TryOffer(TlsContextKey options, string host, TlsConnection connection, out SessionOrigin origin)
     {
         lock (_lock)
         {
@@ -87,12 +87,12 @@ internal sealed class ClientSessions(int capacity)
 
                 if (isGood)
                 {
-                    showedCertificate = newest.ShowedCertificate;
+                    origin = newest.Origin;
                     return true;
                 }
             }
 
-            showedCertificate = false;
+            origin = default;
             return false;
         }
     }
@@ -127,12 +127,12 @@ internal sealed class ClientSessions(int capacity)
 
     private sealed class Entry
     {
-        public Entry(Peer peer, SafeTlsSessionHandle session, SessionInfo info, bool showedCertificate)
+        public Entry(Peer peer, SafeTlsSessionHandle session, SessionInfo info, in SessionOrigin origin)
         {
             Peer = peer;
             Session = session;
             Info = info;
-            ShowedCertificate = showedCertificate;
+            Origin = origin;
             Age = new LinkedListNode<Entry>(this);
         }
 
@@ -142,7 +142,7 @@ internal sealed class ClientSessions(int capacity)
 
         public SessionInfo Info { get; }
 
-        public bool ShowedCertificate { get; }
+        public SessionOrigin Origin { get; }
 
         public LinkedListNode<Entry> Age { get; }
 

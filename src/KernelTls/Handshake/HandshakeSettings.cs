@@ -45,6 +45,9 @@ internal sealed record HandshakeSettings
     /// <summary>Client: sessions are offered and kept.</summary>
     public bool Resumes { get; init; }
 
+    /// <summary>Client: a resumed session's chain is judged anew, whatever is known of it.</summary>
+    public bool Revalidates { get; init; }
+
     /// <summary>Client: chooses the certificate when the server asks; <see langword="null"/> where it is chosen already.</summary>
     public ClientCertificateSelector? CertificateSelector { get; init; }
 

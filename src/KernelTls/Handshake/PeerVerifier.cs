@@ -23,6 +23,9 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Ac
     /// <summary>The peer's leaf, once it was seen.</summary>
     public X509Certificate2? Certificate { get; private set; }
 
+    /// <summary>Client: what resumed sessions can rely on.</summary>
+    public PeerVerdict? Verdict { get; private set; }
+
     /// <summary>Why the peer was refused: to be thrown in place of what OpenSSL makes of the refusal.</summary>
     public ExceptionDispatchInfo? Refusal { get; private set; }
 
@@ -59,12 +62,29 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Ac
         }
     }
 
-    /// <summary>A resumed session vouches for a chain that was judged once; it is judged again, as any other.</summary>
-    public void JudgeResumed(X509Certificate2[] chain) => Judge(chain);
+    /// <summary>A resumed session vouches for a chain that was judged once; it is judged again, unless that verdict still holds.</summary>
+    /// <param name="chain">The session's certificates, leaf first.</param>
+    /// <param name="verdict">What is known of them.</param>
+    public void JudgeResumed(X509Certificate2[] chain, PeerVerdict? verdict)
+    {
+        if (verdict?.Holds(settings, DateTime.UtcNow, Environment.TickCount64) != true)
+        {
+            Judge(chain);
+            return;
+        }
+
+        Certificate = chain[0];
+        Verdict = verdict;
+        foreach (X509Certificate2 issuer in chain.AsSpan(1))
+        {
+            issuer.Dispose();
+        }
+    }
 
     private int Judge(X509Certificate2[] certificates)
     {
         Certificate = certificates[0];
+        X509ChainPolicy? rules = settings.Resumes ? settings.ChainPolicy?.Clone() : null;
         using X509Chain chain = new();
         chain.ChainPolicy = settings.ChainPolicy ?? DefaultPolicy();
         if (chain.ChainPolicy.ApplicationPolicy.Count == 0)
@@ -78,6 +98,11 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Ac
         }
 
         SslPolicyErrors errors = RuntimeInternals.Judge(chain, Certificate, settings.CheckName, settings.TargetHost);
+        if (errors == SslPolicyErrors.None)
+        {
+            Verdict = PeerVerdict.Of(settings, rules, chain);
+        }
+
         try
         {
             return Decide(chain, errors) ? X509VerifyCode.Ok : X509VerifyCode.For(errors, chain);

@@ -8,10 +8,15 @@ internal static class Resumption
     private const int DefaultClientSessions = 500;
 
     /// <summary>AppContext switch <c>System.Net.Security.DisableTlsResume</c>, or its environment variable: no resumption in this process.</summary>
-    public static bool Disabled { get; } =
-        AppContext.TryGetSwitch("System.Net.Security.DisableTlsResume", out bool disabled)
-            ? disabled
-            : Environment.GetEnvironmentVariable("DOTNET_SYSTEM_NET_SECURITY_DISABLETLSRESUME") is "1" or "true" or "True" or "TRUE";
+    public static bool Disabled { get; } = IsSet(
+        "System.Net.Security.DisableTlsResume", "DOTNET_SYSTEM_NET_SECURITY_DISABLETLSRESUME");
+
+    /// <summary>
+    /// AppContext switch <c>System.Net.Security.RevalidateCertificateOnTlsResume</c>, or its environment variable: the chain is
+    /// built anew on each resumed connection. The name is the one that .NET proposes for its own (dotnet/runtime, #133174).
+    /// </summary>
+    public static bool Revalidates { get; } = IsSet(
+        "System.Net.Security.RevalidateCertificateOnTlsResume", "DOTNET_SYSTEM_NET_SECURITY_REVALIDATECERTIFICATEONTLSRESUME");
 
     /// <summary>How many sessions this process's clients keep.</summary>
     public static int ClientSessions { get; } =
@@ -22,4 +27,9 @@ internal static class Resumption
             out int size) && size >= 0
             ? size
             : DefaultClientSessions;
+
+    private static bool IsSet(string appContextSwitch, string variable) =>
+        AppContext.TryGetSwitch(appContextSwitch, out bool set)
+            ? set
+            : Environment.GetEnvironmentVariable(variable) is "1" or "true" or "True" or "TRUE";
 }

@@ -24,7 +24,7 @@ internal sealed class TlsHandshake : IDisposable
     private readonly SocketReceiver _receiver;
     private readonly SafeTlsContextHandle _context;
     private TlsConnection _connection = null!; // from Begin on
-    private bool _offeredCertificate;
+    private SessionOrigin _offered;
     private HandshakeSettings _settings;
     private SslStreamCertificateContext? _certificate;
     private PeerVerifier _verifier;
@@ -139,7 +139,7 @@ internal sealed class TlsHandshake : IDisposable
         _connection = TlsConnection.Create(_context, _socket.SafeHandle, _settings.ServerName);
         if (_settings.Resumes)
         {
-            ClientSessions.Shared.TryOffer(_settings.Context, _settings.TargetHost, _connection, out _offeredCertificate);
+            ClientSessions.Shared.TryOffer(_settings.Context, _settings.TargetHost, _connection, out _offered);
         }
 
         if (!IsServer)
@@ -258,7 +258,7 @@ internal sealed class TlsHandshake : IDisposable
         {
             if (info.Resumed != 0 && _connection.GetPeerCertificates() is { Length: > 0 } chain)
             {
-                _verifier.JudgeResumed(chain);
+                _verifier.JudgeResumed(chain, _offered.Verdict);
             }
             else
             {
@@ -268,14 +268,14 @@ internal sealed class TlsHandshake : IDisposable
             _verifier.Refusal?.Throw();
         }
 
-        bool shown = _settings.IsServer || (info.Resumed != 0 ? _offeredCertificate : info.CertificateRequested != 0);
+        bool shown = _settings.IsServer || (info.Resumed != 0 ? _offered.ShowedCertificate : info.CertificateRequested != 0);
         TlsSession session = new(
             _socket,
             _connection,
             _receiver,
             _settings,
             shown ? _certificate?.TargetCertificate : null,
-            _verifier.Certificate,
+            _verifier,
             info,
             _options,
             Platform.Current);

@@ -15,7 +15,7 @@ internal sealed partial class TlsSession : IDisposable
     private readonly Socket _socket;
     private readonly TlsConnection _connection;
     private readonly SocketReceiver _socketReceiver;
-    private readonly bool _showedCertificate;
+    private readonly SessionOrigin _origin;
     private readonly KtlsOffload? _counted;
     private KtlsOffload _offload;
     private bool _askedKernel;
@@ -27,7 +27,7 @@ internal sealed partial class TlsSession : IDisposable
         SocketReceiver receiver,
         HandshakeSettings settings,
         X509Certificate2? shownCertificate,
-        X509Certificate2? remoteCertificate,
+        PeerVerifier peer,
         in ConnectionInfo info,
         KtlsOptions options,
         Platform platform)
@@ -36,13 +36,13 @@ internal sealed partial class TlsSession : IDisposable
         _connection = connection;
         _socketReceiver = receiver;
         Settings = settings;
-        RemoteCertificate = remoteCertificate;
+        RemoteCertificate = peer.Certificate;
         IsResumed = info.Resumed != 0;
         Protocol = TlsConnection.ToSslProtocols(info.ProtocolVersion);
         CipherSuite = (TlsCipherSuite)info.CipherSuite;
         ApplicationProtocol = info.ApplicationProtocol;
         LocalCertificate = shownCertificate;
-        _showedCertificate = shownCertificate is not null;
+        _origin = new SessionOrigin(shownCertificate is not null, peer.Verdict);
         TargetHost = settings.IsServer
             ? HandshakeOptions.PublishedServerName(NativeText.Decode(info.ServerName))
             : settings.GivenHost;
@@ -170,7 +170,7 @@ internal sealed partial class TlsSession : IDisposable
     {
         if (_connection.TakeSession() is { } session)
         {
-            ClientSessions.Shared.Add(Settings.Context, Settings.TargetHost, session, _showedCertificate);
+            ClientSessions.Shared.Add(Settings.Context, Settings.TargetHost, session, _origin);
         }
     }
 
