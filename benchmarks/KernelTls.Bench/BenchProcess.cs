@@ -1,4 +1,6 @@
 using System.Diagnostics;
+using System.Text.Json.Nodes;
+using KernelTls.Bench.Modes;
 
 namespace KernelTls.Bench;
 
@@ -12,6 +14,9 @@ internal static class BenchProcess
     /// rest of the process differ, and one that yields until another has done its work yields to nobody.
     /// </summary>
     private const string MiddlePriority = "50";
+
+    private static readonly string[] s_telemetrySwitches =
+        ["System.Diagnostics.Tracing.EventSource.IsSupported", "System.Diagnostics.Metrics.Meter.IsSupported"];
 
     private static readonly bool s_inCell = Environment.GetEnvironmentVariable("KTLS_CELL") is not null;
 
@@ -78,7 +83,36 @@ internal static class BenchProcess
 
     /// <summary>This program again, in the surroundings of the process that starts it: they are inherited.</summary>
     public static ProcessStartInfo DescribeChild(params string[] arguments) =>
-        new(Environment.ProcessPath!, [typeof(BenchProcess).Assembly.Location, .. arguments]);
+        arguments.Contains(ModeTable.KernelWithoutTelemetry)
+            ? DescribeWithoutTelemetry(arguments)
+            : new(Environment.ProcessPath!, [typeof(BenchProcess).Assembly.Location, .. arguments]);
+
+    /// <exception cref="BenchFailedException">This process has telemetry.</exception>
+    public static void VerifyWithoutTelemetry()
+    {
+        if (s_telemetrySwitches.Any(name => !AppContext.TryGetSwitch(name, out bool supported) || supported))
+        {
+            throw new BenchFailedException($"{ModeTable.KernelWithoutTelemetry}: this process was not started without telemetry, as the table's are");
+        }
+    }
+
+    /// <summary>Event sources are made before any code of ours runs: only the runtime's configuration can say that there are none.</summary>
+    private static ProcessStartInfo DescribeWithoutTelemetry(string[] arguments)
+    {
+        string program = typeof(BenchProcess).Assembly.Location;
+        JsonNode configuration = JsonNode.Parse(File.ReadAllText(Path.ChangeExtension(program, "runtimeconfig.json")))!;
+        JsonNode properties = configuration["runtimeOptions"]!["configProperties"] ??= new JsonObject();
+        foreach (string name in s_telemetrySwitches)
+        {
+            properties[name] = false;
+        }
+
+        string path = Path.Combine(Path.GetTempPath(), $"{Path.GetFileNameWithoutExtension(program)}.{ModeTable.KernelWithoutTelemetry}.runtimeconfig.json");
+        File.WriteAllText(path, configuration.ToJsonString());
+        return new ProcessStartInfo(
+            Environment.ProcessPath!,
+            ["exec", "--runtimeconfig", path, "--depsfile", Path.ChangeExtension(program, "deps.json"), program, .. arguments]);
+    }
 
     /// <summary>
     /// A round trip would differ by a tenth and more from process to process, in every mode, by how threads hand over. First

@@ -19,6 +19,11 @@ internal static class Meter
     private const double Settled = 0.01;
     private const double InstructionsPerMillisecond = 1_000_000;
 
+    // How much longer the round is that allocation is counted by. A round itself allocates some hundred bytes: no goal of bytes
+    // may take them for its operations'.
+    private const int LongerRound = 3;
+    private const int LongestRound = 9;
+
     // For the compiler, which has a thread of its own.
     private static readonly TimeSpan s_compilation = TimeSpan.FromMilliseconds(400);
 
@@ -36,7 +41,7 @@ internal static class Meter
         }
 
         double? allocatedPerOp = scenario.MeasuredProcess == Environment.ProcessId
-            ? await CountAllocatedAsync(scenario, operations, allocated)
+            ? await CountAllocatedAsync(scenario, operations, allocated, Goal.LimitsAllocation(name) ? LongestRound : LongerRound)
             : null;
         return Measurement.Of(name, mode, Measurement.Instructions, allocatedPerOp, rounds) with { WarmUpRounds = warmUpRounds };
     }
@@ -69,10 +74,9 @@ internal static class Meter
     }
 
     /// <summary>Managed bytes per operation, without those of the round itself: by how much a longer round allocates more.</summary>
-    private static async Task<double> CountAllocatedAsync(Scenario scenario, int few, long byFew)
+    private static async Task<double> CountAllocatedAsync(Scenario scenario, int few, long byFew, int times)
     {
-        // Long enough for what a longer round itself allocates, some hundred bytes, not to look like an operation's.
-        int many = 9 * few;
+        int many = times * few;
         long byMany = (await RunRoundAsync(scenario, many)).Allocated;
         return Math.Max(0, (double)(byMany - byFew) / (many - few));
     }

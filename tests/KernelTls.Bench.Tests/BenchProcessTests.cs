@@ -1,4 +1,6 @@
 using System.Diagnostics;
+using System.Text.Json.Nodes;
+using KernelTls.Bench.Modes;
 
 namespace KernelTls.Bench.Tests;
 
@@ -44,6 +46,34 @@ public class BenchProcessTests
 
         await Assert.ThrowsAnyAsync<OperationCanceledException>(
             () => BenchProcess.RunAsync(Shell("exec sleep 62"), "the shell", s_long, cut.Token));
+    }
+
+    [Fact]
+    public void A_process_without_telemetry_is_one_by_its_runtime_configuration()
+    {
+        ProcessStartInfo start = BenchProcess.DescribeChild("measure", "stream-connclose", ModeTable.KernelWithoutTelemetry);
+
+        string configuration = start.ArgumentList[start.ArgumentList.IndexOf("--runtimeconfig") + 1];
+        JsonNode options = JsonNode.Parse(File.ReadAllText(configuration))!["runtimeOptions"]!;
+        Assert.False((bool)options["configProperties"]!["System.Diagnostics.Tracing.EventSource.IsSupported"]!);
+        Assert.False((bool)options["configProperties"]!["System.Diagnostics.Metrics.Meter.IsSupported"]!);
+        Assert.NotNull(options["frameworks"]);
+        Assert.DoesNotContain("--runtimeconfig", BenchProcess.DescribeChild("measure", "stream-connclose", ModeTable.Kernel).ArgumentList);
+    }
+
+    [Fact]
+    public void A_process_with_telemetry_is_not_measured_as_one_without() =>
+        Assert.Throws<BenchFailedException>(BenchProcess.VerifyWithoutTelemetry);
+
+    [Fact]
+    public async Task A_process_without_telemetry_starts()
+    {
+        ProcessStartInfo start = BenchProcess.DescribeChild("list", ModeTable.KernelWithoutTelemetry);
+        start.ArgumentList.Remove(ModeTable.KernelWithoutTelemetry);
+
+        string listed = await BenchProcess.RunAsync(start, "the list", s_long, TestContext.Current.CancellationToken);
+
+        Assert.Contains($" {ModeTable.KernelWithoutTelemetry} ", listed, StringComparison.Ordinal);
     }
 
     private static ProcessStartInfo Shell(string command) => new("sh", ["-c", command]);

@@ -7,6 +7,9 @@ internal static class ModeTable
     public const string Stock = "sslstream";
     public const string Opponent = "poc";
     public const string Kernel = "ktls";
+
+    /// <summary>As <see cref="Kernel"/>, in a process whose runtime has no meters and event sources: what they cost while nobody listens.</summary>
+    public const string KernelWithoutTelemetry = "ktls-no-telemetry";
     public const string Nginx = "nginx";
     public const string NginxKernel = "nginx-ktls";
 
@@ -20,6 +23,7 @@ internal static class ModeTable
         (Opponent, (_, certificates, resume) => new PocMode(certificates, resume)),
         (Kernel, KtlsStreamMode.Kernel),
         ("ktls-nopad", KtlsStreamMode.KernelWithoutPadding),
+        (KernelWithoutTelemetry, WithoutTelemetry),
         ("ktls-client", KtlsStreamMode.KernelClient),
         ("ktls-server", KtlsStreamMode.KernelServer),
     ];
@@ -29,6 +33,12 @@ internal static class ModeTable
     public static IReadOnlyList<string> Servers { get; } = [NginxKernel, Nginx, Stock, Kernel];
 
     public static IReadOnlyList<string> Names { get; } = [.. Connections.Union(Servers)];
+
+    private static KtlsStreamMode WithoutTelemetry(string name, BenchCertificates certificates, bool resume)
+    {
+        BenchProcess.VerifyWithoutTelemetry();
+        return KtlsStreamMode.Kernel(name, certificates, resume);
+    }
 
     public static Mode Create(string name, BenchCertificates certificates, bool resume) =>
         s_modes.Single(mode => mode.Name == name).Create(name, certificates, resume);

@@ -17,6 +17,10 @@ internal sealed record Goal(string Scenario, string Mode, double? Ratio, string?
     public static Goal? Find(Measurement measured) =>
         All.FirstOrDefault(goal => goal.Scenario == measured.Scenario && goal.Mode == measured.Mode);
 
+    /// <summary>A mode of this row may allocate so many bytes and no more.</summary>
+    public static bool LimitsAllocation(string scenario) =>
+        All.Any(goal => goal.Scenario == scenario && goal.AllocatedPerOp is not null);
+
     public static string DescribeOutcome(string? missed) => missed is null ? "-" : missed.Length == 0 ? "yes" : $"NO: {missed}";
 
     public string Describe(string unit) => string.Join(

@@ -13,6 +13,7 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
     private const int FileSize = 4 * Megabyte;
 
     private static readonly string[] s_streamModes = ["plain", "sslstream", "direct", "poc", "ktls", "ktls-nopad"];
+    private static readonly string[] s_telemetryModes = [.. s_streamModes, ModeTable.KernelWithoutTelemetry];
     private static readonly string[] s_httpModes = ["plain", "sslstream", "poc", "ktls", "ktls-client", "ktls-server"];
 
     /// <summary>Bytes of one operation that are encrypted and decrypted: what bare crypto cannot do without.</summary>
@@ -29,9 +30,9 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
 
     public static IReadOnlyList<Row> All { get; } =
     [
-        Stream("stream-pingpong-64", 128, mode => new Exchange(mode, 64, operationsPerRound: 1000)),
+        Stream("stream-pingpong-64", 128, mode => new Exchange(mode, 64, operationsPerRound: 1000)) with { Modes = s_telemetryModes },
         Stream("stream-get-64k", 64 + 64 * Kilobyte, mode => new Exchange(mode, 64 * Kilobyte, operationsPerRound: 80)),
-        Connection("stream-connclose", resumes: false),
+        Connection("stream-connclose", resumes: false) with { Modes = s_telemetryModes },
         Connection("stream-connclose-resumed", resumes: true),
         Stream("stream-sendfile-4m", 64 + FileSize, mode => new FileExchange(mode, FileSize)),
         new("idle-memory", null),
