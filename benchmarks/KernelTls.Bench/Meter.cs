@@ -10,7 +10,7 @@ namespace KernelTls.Bench;
 /// </summary>
 internal static class Meter
 {
-    private const int MeasuredRounds = 5;
+    private const int MeasuredRounds = 3;
     private const int ProfiledRounds = 10;
     private const int MostWarmUpRounds = 30;
 

@@ -34,6 +34,9 @@ internal sealed class ServerScenario : Scenario
 
     public override int OperationsPerRound { get; }
 
+    /// <summary>What nginx runs is compiled for good already: it is settled when it says so.</summary>
+    public override int WarmUpRounds => _mode is ModeTable.Nginx or ModeTable.NginxKernel ? 1 : base.WarmUpRounds;
+
     public override int MeasuredProcess => _server!.ProcessId;
 
     public override async Task PrepareAsync()
