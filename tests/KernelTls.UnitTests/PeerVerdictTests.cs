@@ -110,7 +110,7 @@ public class PeerVerdictTests
         using X509Chain chain = new() { ChainPolicy = Certificates.Trust() };
         Assert.True(chain.Build(Certificates.Ecdsa));
 
-        PeerVerdict? verdict = PeerVerdict.Of(settings, rules: null, chain);
+        PeerVerdict? verdict = PeerVerdict.Of(settings, chain);
 
         Assert.Equal(expected, verdict is not null);
         Assert.Equal(expected, verdict is not null && Accepts(verdict, settings));

@@ -32,10 +32,9 @@ internal sealed class PeerVerdict
 
     /// <summary>The verdict on a chain that was just found without error, <see langword="null"/> where it must be found each time.</summary>
     /// <param name="settings">What it was judged by.</param>
-    /// <param name="rules">The policy among them as the user gave it, before the peer's certificates were added; <see langword="null"/> for none.</param>
     /// <param name="chain">The chain that was built.</param>
-    public static PeerVerdict? Of(HandshakeSettings settings, X509ChainPolicy? rules, X509Chain chain) =>
-        settings.Resumes && DependsOnTimeAlone(settings, rules) ? new PeerVerdict(rules, chain.ChainElements) : null;
+    public static PeerVerdict? Of(HandshakeSettings settings, X509Chain chain) =>
+        settings.Resumes && DependsOnTimeAlone(settings) ? new PeerVerdict(settings.ChainPolicy, chain.ChainElements) : null;
 
     /// <summary>Judging the same chain by these settings would come to the same, and nobody else is to be asked.</summary>
     /// <param name="settings">Those of the connection that resumes the session.</param>
@@ -43,17 +42,17 @@ internal sealed class PeerVerdict
     /// <param name="milliseconds">The same as <see cref="Environment.TickCount64"/>, which nobody sets back.</param>
     public bool Holds(HandshakeSettings settings, DateTime now, long milliseconds) =>
         settings.ValidationCallback is null
-        && DependsOnTimeAlone(settings, settings.ChainPolicy)
+        && DependsOnTimeAlone(settings)
         && milliseconds - _judgedMilliseconds < Lifetime.TotalMilliseconds
         && _notBefore <= now && now <= _notAfter
         && Same(_policy, settings.ChainPolicy);
 
-    private static bool DependsOnTimeAlone(HandshakeSettings settings, X509ChainPolicy? policy) =>
+    private static bool DependsOnTimeAlone(HandshakeSettings settings) =>
         !settings.Revalidates
         && settings.Trust is null
-        && (policy is null
-            ? settings.RevocationMode == X509RevocationMode.NoCheck
-            : policy.RevocationMode == X509RevocationMode.NoCheck && policy.VerificationTimeIgnored);
+        && (settings.ChainPolicy is { } policy
+            ? policy.RevocationMode == X509RevocationMode.NoCheck && policy.VerificationTimeIgnored
+            : settings.RevocationMode == X509RevocationMode.NoCheck);
 
     private static bool Same(X509ChainPolicy? left, X509ChainPolicy? right)
     {
@@ -72,25 +71,9 @@ internal sealed class PeerVerdict
     }
 
     /// <summary>The same objects, none of them disposed: equal ones are not looked for, because the search costs what it saves.</summary>
-    private static bool Same(X509Certificate2Collection left, X509Certificate2Collection right)
-    {
-        bool same = left.Count == right.Count;
-        for (int i = 0; same && i < left.Count; i++)
-        {
-            same = ReferenceEquals(left[i], right[i]) && left[i].Handle != 0;
-        }
+    private static bool Same(X509Certificate2Collection left, X509Certificate2Collection right) =>
+        left.SequenceEqual<X509Certificate2>(right, ReferenceEqualityComparer.Instance) && left.All(c => c.Handle != 0);
 
-        return same;
-    }
-
-    private static bool Same(OidCollection left, OidCollection right)
-    {
-        bool same = left.Count == right.Count;
-        for (int i = 0; same && i < left.Count; i++)
-        {
-            same = left[i].Value == right[i].Value;
-        }
-
-        return same;
-    }
+    private static bool Same(OidCollection left, OidCollection right) =>
+        left.Cast<Oid>().Select(o => o.Value).SequenceEqual(right.Cast<Oid>().Select(o => o.Value));
 }

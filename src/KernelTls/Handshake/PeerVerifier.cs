@@ -84,9 +84,8 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Ac
     private int Judge(X509Certificate2[] certificates)
     {
         Certificate = certificates[0];
-        X509ChainPolicy? rules = settings.Resumes ? settings.ChainPolicy?.Clone() : null;
         using X509Chain chain = new();
-        chain.ChainPolicy = settings.ChainPolicy ?? DefaultPolicy();
+        chain.ChainPolicy = settings.ChainPolicy?.Clone() ?? DefaultPolicy();
         if (chain.ChainPolicy.ApplicationPolicy.Count == 0)
         {
             chain.ChainPolicy.ApplicationPolicy.Add(settings.IsServer ? s_clientAuthentication : s_serverAuthentication);
@@ -100,7 +99,7 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Ac
         SslPolicyErrors errors = RuntimeInternals.Judge(chain, Certificate, settings.CheckName, settings.TargetHost);
         if (errors == SslPolicyErrors.None)
         {
-            Verdict = PeerVerdict.Of(settings, rules, chain);
+            Verdict = PeerVerdict.Of(settings, chain);
         }
 
         try
