@@ -44,7 +44,6 @@ internal static class BenchProcess
     {
         ProcessStartInfo start = DescribeSteady(arguments);
         start.Environment["DOTNET_PerfMapEnabled"] = "1";
-        start.Environment["DOTNET_EnableWriteXorExecute"] = "0";
         return RunAsync(start, string.Join(' ', arguments), Limits.Measurement, cancellationToken);
     }
 
@@ -119,8 +118,9 @@ internal static class BenchProcess
     /// come, first served without time slices, addresses that are not random, and code that does not depend on which calls came
     /// first make it repeat. The thread pool keeps to one thread, as it starts with on one processor: it takes another where none
     /// got anywhere for half a second, which may happen while a process starts, keeps it, and each hand-over then wakes both.
-    /// What is called often is compiled for good soon: the runtime first waits until nothing new is called for a while, ten times
+    /// What is called often is compiled for good soon: the runtime first waits until nothing new is called for 100 ms, ten times
     /// as long on one processor, and a row would look settled long before. The compiler's thread stays, and its clock with it.
+    /// Code that may be written where it runs is ready sooner, and is the same code.
     /// </summary>
     private static ProcessStartInfo DescribeSteady(string[] arguments)
     {
@@ -132,8 +132,8 @@ internal static class BenchProcess
         {
             Environment =
             {
+                ["DOTNET_EnableWriteXorExecute"] = "0",
                 ["DOTNET_TC_BackgroundWorkerTimeoutMs"] = "7fffffff",
-                ["DOTNET_TC_CallCountingDelayMs"] = "14", // hexadecimal: 20 ms
                 ["DOTNET_TC_DelaySingleProcMultiplier"] = "1",
                 ["DOTNET_ThreadPool_ForceMaxWorkerThreads"] = "1",
                 ["DOTNET_TieredPGO"] = "0",

@@ -19,19 +19,25 @@ internal static class Meter
     private const double Settled = 0.01;
     private const double InstructionsPerMillisecond = 1_000_000;
 
-    // How much longer the round is that allocation is counted by. A round itself allocates some hundred bytes: no goal of bytes
-    // may take them for its operations'.
-    private const int LongerRound = 3;
-    private const int LongestRound = 9;
+    // How much longer the round is that allocation is counted by. What a round itself allocates differs by some hundred bytes:
+    // no goal of bytes may take them for its operations', so there are many more of those.
+    private const int LongerRound = 2;
+    private const int MoreOperations = 600;
 
-    // For the compiler, which has a thread of its own.
-    private static readonly TimeSpan s_compilation = TimeSpan.FromMilliseconds(400);
+    /// <summary>A pause for the compiler, which has a thread of its own.</summary>
+    public static readonly TimeSpan Compilation = TimeSpan.FromMilliseconds(400);
 
     public static async Task<Measurement> MeasureAsync(string name, string mode, Scenario scenario)
     {
         await scenario.PrepareAsync().InTime("the first connection");
         int warmUpRounds = await WarmUpAsync(scenario);
         int operations = scenario.OperationsPerRound;
+        int longer = LongerRound * operations;
+        if (Goal.LimitsAllocation(name))
+        {
+            longer = Math.Max(longer, operations + MoreOperations);
+        }
+
         double[] rounds = new double[MeasuredRounds];
         long allocated = 0;
         for (int i = 0; i < rounds.Length; i++)
@@ -41,7 +47,7 @@ internal static class Meter
         }
 
         double? allocatedPerOp = scenario.MeasuredProcess == Environment.ProcessId
-            ? await CountAllocatedAsync(scenario, operations, allocated, Goal.LimitsAllocation(name) ? LongestRound : LongerRound)
+            ? await CountAllocatedAsync(scenario, operations, allocated, longer)
             : null;
         return Measurement.Of(name, mode, Measurement.Instructions, allocatedPerOp, rounds) with { WarmUpRounds = warmUpRounds };
     }
@@ -63,7 +69,7 @@ internal static class Meter
         {
             rounds++;
             double next = (await RunRoundAsync(scenario, scenario.OperationsPerRound)).Instructions;
-            await Task.Delay(s_compilation);
+            await Task.Delay(Compilation);
             alike = Math.Abs(next - last) <= Settled * next ? alike + 1 : 1;
             last = next;
         }
@@ -74,9 +80,8 @@ internal static class Meter
     }
 
     /// <summary>Managed bytes per operation, without those of the round itself: by how much a longer round allocates more.</summary>
-    private static async Task<double> CountAllocatedAsync(Scenario scenario, int few, long byFew, int times)
+    private static async Task<double> CountAllocatedAsync(Scenario scenario, int few, long byFew, int many)
     {
-        int many = times * few;
         long byMany = (await RunRoundAsync(scenario, many)).Allocated;
         return Math.Max(0, (double)(byMany - byFew) / (many - few));
     }
