@@ -46,9 +46,15 @@ internal static class Meter
             rounds[i] = instructions / operations;
         }
 
-        double? allocatedPerOp = scenario.MeasuredProcess == Environment.ProcessId
-            ? await CountAllocatedAsync(scenario, operations, allocated, longer)
-            : null;
+        // Without those of the round itself: by how much a longer round allocates more.
+        double? allocatedPerOp = null;
+        if (scenario.MeasuredProcess == Environment.ProcessId)
+        {
+            // Awaited here: a method for it would allocate its own state within the round.
+            long byMore = (await RunRoundAsync(scenario, longer)).Allocated;
+            allocatedPerOp = Math.Max(0, (double)(byMore - allocated) / (longer - operations));
+        }
+
         return Measurement.Of(name, mode, Measurement.Instructions, allocatedPerOp, rounds) with { WarmUpRounds = warmUpRounds };
     }
 
@@ -77,13 +83,6 @@ internal static class Meter
         // The pause has put threads to sleep, and the first round after it wakes them.
         _ = await RunRoundAsync(scenario, scenario.OperationsPerRound);
         return rounds + 1;
-    }
-
-    /// <summary>Managed bytes per operation, without those of the round itself: by how much a longer round allocates more.</summary>
-    private static async Task<double> CountAllocatedAsync(Scenario scenario, int few, long byFew, int many)
-    {
-        long byMany = (await RunRoundAsync(scenario, many)).Allocated;
-        return Math.Max(0, (double)(byMany - byFew) / (many - few));
     }
 
     private static async Task<(double Instructions, long Allocated)> RunRoundAsync(Scenario scenario, int operations)
