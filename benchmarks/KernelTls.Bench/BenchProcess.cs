@@ -119,7 +119,8 @@ internal static class BenchProcess
     /// first make it repeat. The thread pool keeps to one thread, as it starts with on one processor: it takes another where none
     /// got anywhere for half a second, which may happen while a process starts, keeps it, and each hand-over then wakes both.
     /// What is called often is compiled for good soon: the runtime first waits until nothing new is called for 100 ms, ten times
-    /// as long on one processor, and a row would look settled long before. The compiler's thread stays, and its clock with it.
+    /// as long on one processor, and a row would look settled long before. Often is a hundred times, not thirty: what the rounds
+    /// call is, and what preparing calls is not. The compiler's thread stays, and its clock with it.
     /// Code that may be written where it runs is ready sooner, and is the same code.
     /// </summary>
     private static ProcessStartInfo DescribeSteady(string[] arguments)
@@ -134,6 +135,7 @@ internal static class BenchProcess
             {
                 ["DOTNET_EnableWriteXorExecute"] = "0",
                 ["DOTNET_TC_BackgroundWorkerTimeoutMs"] = "7fffffff",
+                ["DOTNET_TC_CallCountThreshold"] = "64",
                 ["DOTNET_TC_DelaySingleProcMultiplier"] = "1",
                 ["DOTNET_ThreadPool_ForceMaxWorkerThreads"] = "1",
                 ["DOTNET_TieredPGO"] = "0",

@@ -47,7 +47,7 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
         Server("static-server-1k", Kilobyte, operationsPerRound: 400),
         Server("static-server-64k", 64 * Kilobyte, operationsPerRound: 400),
         Server("static-server-1m", Megabyte, operationsPerRound: 40),
-        Server("static-server-16m", 16 * Megabyte, operationsPerRound: 4),
+        Server("static-server-16m", 16 * Megabyte, operationsPerRound: 2),
         Server("proxy-server-64k", 64 * Kilobyte, operationsPerRound: 200, isProxy: true),
     ];
 
