@@ -43,8 +43,8 @@ internal sealed class BenchCertificates
     /// <summary>What <see cref="WriteTo"/> of another process has written.</summary>
     public static BenchCertificates ReadFrom(string directory)
     {
-        using X509Certificate2 server = X509Certificate2.CreateFromPemFile(PathIn(directory), KeyPathIn(directory));
-        return new BenchCertificates(X509CertificateLoader.LoadCertificateFromFile(AuthorityPathIn(directory)), Reload(server));
+        X509Certificate2 server = X509Certificate2.CreateFromPemFile(PathIn(directory), KeyPathIn(directory));
+        return new BenchCertificates(X509CertificateLoader.LoadCertificateFromFile(AuthorityPathIn(directory)), server);
     }
 
     /// <summary>For servers and clients in processes of their own.</summary>
@@ -77,11 +77,6 @@ internal sealed class BenchCertificates
             new X509EnhancedKeyUsageExtension([new Oid("1.3.6.1.5.5.7.3.1", "serverAuth")], critical: false));
         using X509Certificate2 certificate = request.Create(
             authority, DateTimeOffset.UtcNow.AddDays(-1), DateTimeOffset.UtcNow.AddDays(1), RandomNumberGenerator.GetBytes(8));
-        using X509Certificate2 withKey = certificate.CopyWithPrivateKey(key);
-        return Reload(withKey);
+        return certificate.CopyWithPrivateKey(key);
     }
-
-    /// <summary>As an application loads it.</summary>
-    private static X509Certificate2 Reload(X509Certificate2 certificate) =>
-        X509CertificateLoader.LoadPkcs12(certificate.Export(X509ContentType.Pkcs12), password: null, X509KeyStorageFlags.Exportable);
 }

@@ -7,7 +7,8 @@ namespace KernelTls.Bench;
 /// <summary>This program again, for one measurement.</summary>
 internal static class BenchProcess
 {
-    private const string RealTimeLimit = "/proc/sys/kernel/sched_rt_runtime_us";
+    /// <summary>Least, at first, most, in bytes: the second, four times what the kernel begins with, holds what it would grow to.</summary>
+    private const string ReceiveBuffers = "4096 524288 524288";
 
     /// <summary>
     /// What .NET gives to its managed threads of normal priority where the process is scheduled so. With any other, those and the
@@ -15,17 +16,26 @@ internal static class BenchProcess
     /// </summary>
     private const string MiddlePriority = "50";
 
+    private const string NoAuthorities = "/dev/null";
+
     private static readonly string[] s_telemetrySwitches =
         ["System.Diagnostics.Tracing.EventSource.IsSupported", "System.Diagnostics.Metrics.Meter.IsSupported"];
 
     private static readonly bool s_inCell = Environment.GetEnvironmentVariable("KTLS_CELL") is not null;
 
-    /// <summary>Real-time processes, which these are, get all of the processor. In a cell only: it forgets.</summary>
+    /// <summary>
+    /// Real-time processes, which these are, get all of the processor. Receive buffers are of one size, and the kernel takes nothing
+    /// from one connection to the next: it would let buffers grow by how long its reader took, which is not the same twice in a
+    /// guest whose idle time is not counted. In a cell only: it forgets.
+    /// </summary>
     public static void PrepareMachine()
     {
         if (s_inCell)
         {
-            File.WriteAllText(RealTimeLimit, "-1");
+            File.WriteAllText("/proc/sys/kernel/sched_rt_runtime_us", "-1");
+            File.WriteAllText("/proc/sys/net/ipv4/tcp_moderate_rcvbuf", "0");
+            File.WriteAllText("/proc/sys/net/ipv4/tcp_rmem", ReceiveBuffers);
+            File.WriteAllText("/proc/sys/net/ipv4/tcp_no_metrics_save", "1");
         }
     }
 
@@ -121,7 +131,8 @@ internal static class BenchProcess
     /// What is called often is compiled for good soon: the runtime first waits until nothing new is called for 100 ms, ten times
     /// as long on one processor, and a row would look settled long before. Often is a hundred times, not thirty: what the rounds
     /// call is, and what preparing calls is not. The compiler's thread stays, and its clock with it.
-    /// Code that may be written where it runs is ready sooner, and is the same code.
+    /// Code that may be written where it runs is ready sooner, and is the same code. .NET would load all authorities of the machine
+    /// for the first certificate, and none of them signs one here.
     /// </summary>
     private static ProcessStartInfo DescribeSteady(string[] arguments)
     {
@@ -139,6 +150,8 @@ internal static class BenchProcess
                 ["DOTNET_TC_DelaySingleProcMultiplier"] = "1",
                 ["DOTNET_ThreadPool_ForceMaxWorkerThreads"] = "1",
                 ["DOTNET_TieredPGO"] = "0",
+                ["SSL_CERT_DIR"] = NoAuthorities,
+                ["SSL_CERT_FILE"] = NoAuthorities,
             },
         };
     }

@@ -29,8 +29,6 @@ internal static class Meter
 
     public static async Task<Measurement> MeasureAsync(string name, string mode, Scenario scenario)
     {
-        await scenario.PrepareAsync().InTime("the first connection");
-        int warmUpRounds = await WarmUpAsync(scenario);
         int operations = scenario.OperationsPerRound;
         int longer = LongerRound * operations;
         if (Goal.LimitsAllocation(name))
@@ -38,6 +36,11 @@ internal static class Meter
             longer = Math.Max(longer, operations + MoreOperations);
         }
 
+        await scenario.PrepareAsync().InTime("the first connection");
+        int warmUpRounds = await WarmUpAsync(scenario);
+
+        // The first of all is not kept: it wakes threads that the pause has put to sleep, and code is compiled for its being awaited here.
+        _ = await RunRoundAsync(scenario, operations);
         double[] rounds = new double[MeasuredRounds];
         long allocated = 0;
         for (int i = 0; i < rounds.Length; i++)
@@ -55,7 +58,7 @@ internal static class Meter
             allocatedPerOp = Math.Max(0, (double)(byMore - allocated) / (longer - operations));
         }
 
-        return Measurement.Of(name, mode, Measurement.Instructions, allocatedPerOp, rounds) with { WarmUpRounds = warmUpRounds };
+        return Measurement.Of(name, mode, Measurement.Instructions, allocatedPerOp, rounds) with { WarmUpRounds = warmUpRounds + 1 };
     }
 
     public static async Task ProfileAsync(Scenario scenario)
@@ -80,9 +83,7 @@ internal static class Meter
             last = next;
         }
 
-        // The pause has put threads to sleep, and the first round after it wakes them.
-        _ = await RunRoundAsync(scenario, scenario.OperationsPerRound);
-        return rounds + 1;
+        return rounds;
     }
 
     private static async Task<(double Instructions, long Allocated)> RunRoundAsync(Scenario scenario, int operations)

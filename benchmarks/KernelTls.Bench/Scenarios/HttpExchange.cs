@@ -48,7 +48,7 @@ internal sealed class HttpExchange : Scenario
 
     public override int OperationsPerRound { get; }
 
-    public override int WarmUpRounds => _kind.Closes ? 6 : base.WarmUpRounds;
+    public override int WarmUpRounds => _kind.Closes ? 9 : base.WarmUpRounds;
 
     public override async Task PrepareAsync()
     {

@@ -45,8 +45,8 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
         Http("h2-post-64k", new(HttpVersion.Version20) { RequestSize = 64 * Kilobyte }, operationsPerRound: 50),
         Http("static-1m", new(HttpVersion.Version11) { ResponseSize = Megabyte, IsFile = true }, operationsPerRound: 8),
         Server("static-server-1k", Kilobyte, operationsPerRound: 400),
-        Server("static-server-64k", 64 * Kilobyte, operationsPerRound: 400),
-        Server("static-server-1m", Megabyte, operationsPerRound: 40),
+        Server("static-server-64k", 64 * Kilobyte, operationsPerRound: 200),
+        Server("static-server-1m", Megabyte, operationsPerRound: 20),
         Server("static-server-16m", 16 * Megabyte, operationsPerRound: 2),
         Server("proxy-server-64k", 64 * Kilobyte, operationsPerRound: 200, isProxy: true),
     ];

@@ -35,8 +35,8 @@ internal sealed class ServerScenario : Scenario
 
     public override int OperationsPerRound { get; }
 
-    /// <summary>What nginx runs is compiled for good already: it is settled when it says so.</summary>
-    public override int WarmUpRounds => _mode is ModeTable.Nginx or ModeTable.NginxKernel ? 1 : base.WarmUpRounds;
+    /// <summary>What nginx runs is compiled for good already, and what Kestrel runs is after the requests that warm up.</summary>
+    public override int WarmUpRounds => 1;
 
     public override int MeasuredProcess => _server!.ProcessId;
 

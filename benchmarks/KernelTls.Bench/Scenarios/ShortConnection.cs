@@ -27,7 +27,7 @@ internal sealed class ShortConnection : StreamScenario
 
     public override int OperationsPerRound => 12;
 
-    public override int WarmUpRounds => 6;
+    public override int WarmUpRounds => 8;
 
     public override async Task PrepareAsync()
     {
