@@ -7,8 +7,10 @@ namespace KernelTls.Bench;
 /// <summary>This program again, for one measurement.</summary>
 internal static class BenchProcess
 {
-    /// <summary>Least, at first, most, in bytes: the second, four times what the kernel begins with, holds what it would grow to.</summary>
-    private const string ReceiveBuffers = "4096 524288 524288";
+    private const string ReceiveBuffers = "/proc/sys/net/ipv4/tcp_rmem";
+
+    /// <summary>Bytes, twice what the kernel begins with: what it lets them grow to in these rows, by their figures.</summary>
+    private const string ReceiveBuffer = "262144";
 
     /// <summary>
     /// What .NET gives to its managed threads of normal priority where the process is scheduled so. With any other, those and the
@@ -34,7 +36,8 @@ internal static class BenchProcess
         {
             File.WriteAllText("/proc/sys/kernel/sched_rt_runtime_us", "-1");
             File.WriteAllText("/proc/sys/net/ipv4/tcp_moderate_rcvbuf", "0");
-            File.WriteAllText("/proc/sys/net/ipv4/tcp_rmem", ReceiveBuffers);
+            string[] leastFirstMost = File.ReadAllText(ReceiveBuffers).Split((char[]?)null, StringSplitOptions.RemoveEmptyEntries);
+            File.WriteAllText(ReceiveBuffers, $"{leastFirstMost[0]} {ReceiveBuffer} {leastFirstMost[2]}");
             File.WriteAllText("/proc/sys/net/ipv4/tcp_no_metrics_save", "1");
         }
     }

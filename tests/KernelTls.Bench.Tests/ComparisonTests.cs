@@ -71,7 +71,8 @@ public class ComparisonTests
         Assert.Equal(2, shares.Length);
         Assert.Equal(names.Order(), shares.SelectMany(share => share.Rows).Order());
         Assert.Equal(Row.All.Sum(row => row.Modes.Count), shares.Sum(share => share.Measurements));
-        Assert.InRange(Math.Abs(shares[0].Measurements - shares[1].Measurements), 0, Row.All.Max(row => row.Modes.Count));
+        int[] weights = [.. shares.Select(share => share.Rows.Select(Row.Find).Sum(row => row.Weight * row.Modes.Count))];
+        Assert.InRange(Math.Abs(weights[0] - weights[1]), 0, Row.All.Max(row => row.Weight * row.Modes.Count));
     }
 
     [Fact]

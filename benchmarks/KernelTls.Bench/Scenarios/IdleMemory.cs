@@ -13,7 +13,7 @@ internal sealed class IdleMemory : IDisposable
 {
     private const int FirstConnections = 50;
     private const int FirstRounds = 3;
-    private const int ConnectionsPerRound = 100;
+    private const int ConnectionsPerRound = 150;
 
     // Memory comes in pages and slabs, and a connection without TLS takes so little that it takes more of them to level that out.
     private const int PlainConnectionsPerRound = 500;

@@ -25,6 +25,9 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
     /// <summary>The modes it can be measured in.</summary>
     public IReadOnlyList<string> PossibleModes { get; private init; } = ModeTable.Connections;
 
+    /// <summary>How long a measurement takes, in those of a row of streams.</summary>
+    public int Weight { get; private init; } = 1;
+
     /// <summary>The mode that ratios are to.</summary>
     public string Reference { get; private init; } = ModeTable.Stock;
 
@@ -35,7 +38,7 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
         Connection("stream-connclose", resumes: false) with { Modes = s_telemetryModes },
         Connection("stream-connclose-resumed", resumes: true),
         Stream("stream-sendfile-4m", 64 + FileSize, mode => new FileExchange(mode, FileSize)),
-        new("idle-memory", null),
+        new("idle-memory", null) { Weight = 3 },
         Http("h1-get-0", new(HttpVersion.Version11), operationsPerRound: 300),
         Http("h1-get-64k", new(HttpVersion.Version11) { ResponseSize = 64 * Kilobyte }, operationsPerRound: 50),
         Http("h1-post-64k", new(HttpVersion.Version11) { RequestSize = 64 * Kilobyte }, operationsPerRound: 50),
@@ -70,12 +73,13 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
     /// <exception cref="BenchFailedException">A row has none of the modes.</exception>
     public static (string[] Rows, int Measurements)[] Share(string[] scenarios, string[] modes, int machines)
     {
-        (List<string> Rows, int Measurements)[] shares = [.. Enumerable.Range(0, machines).Select(_ => (new List<string>(), 0))];
-        foreach (IGrouping<string, (Row, string)> row in Select(scenarios, modes).GroupBy(cell => cell.Row.Name))
+        (List<string> Rows, int Measurements, int Weight)[] shares = [.. Enumerable.Range(0, machines).Select(_ => (new List<string>(), 0, 0))];
+        foreach (IGrouping<Row, string> row in Select(scenarios, modes).GroupBy(cell => cell.Row, cell => cell.Mode))
         {
-            int least = Array.IndexOf(shares, shares.MinBy(share => share.Measurements));
-            shares[least].Rows.Add(row.Key);
+            int least = Array.IndexOf(shares, shares.MinBy(share => share.Weight));
+            shares[least].Rows.Add(row.Key.Name);
             shares[least].Measurements += row.Count();
+            shares[least].Weight += row.Count() * row.Key.Weight;
         }
 
         return [.. shares.Where(share => share.Measurements > 0).Select(share => (share.Rows.ToArray(), share.Measurements))];
@@ -117,6 +121,7 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
         {
             Payload = kind.RequestSize + kind.ResponseSize,
             Modes = s_httpModes,
+            Weight = 2,
         };
 
     private static Row Server(string name, int size, int operationsPerRound, bool isProxy = false) =>
@@ -125,5 +130,6 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
             Modes = ModeTable.Servers,
             PossibleModes = ModeTable.Servers,
             Reference = ModeTable.NginxKernel,
+            Weight = 2,
         };
 }
