@@ -3,23 +3,31 @@
 # Builds the parts a cell is made of. Sourced by eng/lab, which provides the variables lab and vm and the functions
 # say, fail and supervise.
 #
-#   engine         qemu and virtiofsd of Debian 13, unpacked and never installed
-#   kernel-6.12    a kernel image and its modules, likewise
-#   tree-trixie    a userland, made by debootstrap
+#   qemu           qemu and virtiofsd of Debian 13, for emulated cells
+#   kernel-6.12    a kernel image of the distribution and its modules, for emulated cells
+#   uml-6.12       the same kernel series as a program (User-Mode Linux), with its modules and the libc that it wants
+#   tree-trixie    a userland
 #   runtime        the host's .NET runtime, without the SDK
-#   profiler       perf of Debian 13, unpacked; only where a run asks for it
+#   profiler       perf of Debian 13; only where a run asks for it
+#
+# Everything but the runtime comes from Debian's packages, which are unpacked and never installed: no maintainer script
+# runs, nothing is mounted, and an ordinary user can do it as well as root.
 #
 # A part lies in $lab/parts/NAME@KEY, where KEY is a hash of everything that went into it, and never changes
 # once it has that name: a new recipe makes a new part beside it, and machines that run on the old one go on.
 
-# qemu of Debian 12 (7.2) corrupts flags in its cmpxchg16b, so that guests panic: the engine is always this suite's.
-engine_suite=trixie
+# qemu of Debian 12 (7.2) corrupts flags in its cmpxchg16b, so that guests panic: the tools are always this suite's.
+tools_suite=trixie
 archive_keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
-# Prints the parts of a userland and a kernel, one per line.
+# Prints the parts of a userland, a kernel and an engine, one per line.
 parts_of() {
-    local userland=$1 kernel=$2
-    printf '%s\n' engine "kernel-$kernel" "tree-$userland" runtime
+    local userland=$1 kernel=$2 engine=$3
+    case $engine in
+        uml) echo "uml-$kernel" ;;
+        emulated) printf '%s\n' qemu "kernel-$kernel" ;;
+    esac
+    printf '%s\n' "tree-$userland" runtime
     [[ ${profiler:-no} == no ]] || echo profiler
 }
 
@@ -27,11 +35,13 @@ parts_of() {
 part_dir() {
     local part=$1 key
     key=$({
-        echo "$part $engine_suite"
+        echo "$part $tools_suite"
         case $part in
-            engine) declare -f build_engine unpack_packages ;;
+            qemu) declare -f build_qemu unpack_packages ;;
             kernel-*) declare -f build_kernel decompress_kernel unpack_packages ;;
-            tree-*) declare -f build_tree && package_list ;;
+            # The loader's path is written into the program.
+            uml-*) declare -f build_uml uml_suite unpack_packages && echo "$lab" ;;
+            tree-*) declare -f build_tree configure_tree unpack_packages && package_list ;;
             runtime) declare -f build_runtime && runtime_versions ;;
             profiler) declare -f build_profiler unpack_packages ;;
         esac
@@ -41,6 +51,20 @@ part_dir() {
 
 package_list() {
     sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$vm/packages" | sort
+}
+
+# unpacked ROOT NAME PATH ARGUMENT…: runs a program of unpacked packages by its own dynamic loader, whatever libc the host
+# has. unpacked_command only leaves the command line in the array of that name.
+unpacked() {
+    unpacked_command "$@"
+    "${unpacked_command[@]}"
+}
+
+unpacked_command() {
+    local root=$1 name=$2 path=$3
+    shift 3
+    unpacked_command=("$root/usr/lib64/ld-linux-x86-64.so.2" --argv0 "$name"
+        --library-path "$root/usr/lib/x86_64-linux-gnu" "$root/usr/$path" "$@")
 }
 
 host_dotnet_dir() {
@@ -64,8 +88,9 @@ build_part() {
     work=$lab/parts/.building
     mkdir -p "$work" "$lab/logs"
     case $part in
-        engine) build_engine "$work" ;;
+        qemu) build_qemu "$work" ;;
         kernel-*) build_kernel "$work" "${part#kernel-}" ;;
+        uml-*) build_uml "$work" "${part#uml-}" "$target" ;;
         tree-*) build_tree "$work" "${part#tree-}" ;;
         runtime) build_runtime "$work" ;;
         profiler) build_profiler "$work" ;;
@@ -81,15 +106,14 @@ require_disk() {
     ((free >= 3072)) || fail "setup needs 3 GB free at $lab and finds $free MB: make room, or name another place with KERNELTLS_LAB=DIR eng/lab …" 2
 }
 
-# Runs one download or unpack step: its output into a log, a time limit, and one retry.
+# Runs one download step: its output into a log, a time limit, and one retry.
 step() {
     local seconds=$1 title=$2 log attempt
     shift 2
     log=$lab/logs/${title//[^a-z0-9.]/-}.log
     for attempt in 1 2; do
         say "$title$([[ $attempt == 1 ]] || echo ' (second try)')"
-        # Own mount and process namespaces: no mount and no process of a step outlives it.
-        if supervise "$seconds" unshare --mount --pid --fork --kill-child --mount-proc "$@" &>"$log"; then
+        if supervise "$seconds" "$@" &>"$log"; then
             return 0
         fi
     done
@@ -99,7 +123,7 @@ step() {
 
 # ---- packages without installing them ----
 
-# The archive the machine itself uses, else debootstrap's own default.
+# The archive that this machine itself uses.
 archive() {
     local release uri
     # shellcheck source=/dev/null
@@ -108,29 +132,42 @@ archive() {
     # shellcheck disable=SC2016
     uri=$(apt-get indextargets --format '$(RELEASE) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
         awk -v release="$release" '$1 == release && $2 == "main" && $3 ~ /\/debian\/?$/ { print $3; exit }') || true
-    echo "${uri:-$(sed -n 's/^DEF_MIRROR="\(.*\)"$/\1/p' "$(command -v debootstrap)")}"
+    [[ -n $uri ]] || return 1
+    echo "$uri"
 }
 
-# Writes an apt configuration that knows the engine's suite and believes nothing is installed: asked for a package,
-# it names everything needed to run it. Removed with close_feed at the end of a setup, for the indexes are large.
+# Asks the open feed's indexes.
+feed_cache() { apt-cache -q -c "$lab/feed/apt.conf" "$@"; }
+
+# open_feed SUITE: writes an apt configuration that knows this suite and believes nothing is installed: asked for a package,
+# it names everything needed to run it. The tools' suite has its backports as well, which are used only by name. Removed with
+# close_feed at the end of a setup, because the indexes are large.
 open_feed() {
-    local feed=$lab/feed suite
-    [[ ! -e $feed/ready ]] || return 0
+    local suite=$1 feed=$lab/feed archive
+    [[ $(cat "$feed/suite" 2>/dev/null) != "$suite" ]] || return 0
+    archive=$(archive) ||
+        fail "apt on this machine knows no Debian archive of its release: add one to /etc/apt/sources.list and run apt-get update" 2
     rm -rf "$feed"
     mkdir -p "$feed/state/lists/partial" "$feed/cache/archives/partial"
     : >"$feed/status"
-    for suite in "$engine_suite" "$engine_suite-backports"; do
-        echo "deb [arch=amd64 signed-by=$archive_keyring] $(archive) $suite main"
-    done >"$feed/sources.list"
+    echo "deb [arch=amd64 signed-by=$archive_keyring] $archive $suite main" >"$feed/sources.list"
+    [[ $suite != "$tools_suite" ]] ||
+        echo "deb [arch=amd64 signed-by=$archive_keyring] $archive $suite-backports main" >>"$feed/sources.list"
     cat >"$feed/apt.conf" <<EOT
 #clear APT::Update::Post-Invoke;
 #clear APT::Update::Post-Invoke-Success;
 #clear DPkg::Post-Invoke;
 #clear APT::Architectures;
+#clear Acquire::IndexTargets;
 APT::Architecture "amd64";
-APT::Sandbox::User "root";
+APT::Sandbox::User "$(id -un)";
 APT::Install-Recommends "false";
 Acquire::Languages "none";
+Acquire::IndexTargets::deb::Packages {
+    MetaKey "\$(COMPONENT)/binary-\$(ARCHITECTURE)/Packages";
+    ShortDescription "Packages";
+    Description "\$(RELEASE)/\$(COMPONENT) \$(ARCHITECTURE) Packages";
+};
 Acquire::http::Timeout "30";
 Acquire::https::Timeout "30";
 Dir::State "$feed/state";
@@ -141,33 +178,37 @@ Dir::Etc::sourceparts "-";
 Dir::Etc::preferences "-";
 Dir::Etc::preferencesparts "-";
 EOT
-    step 90 "package indexes of $engine_suite" apt-get -q -c "$feed/apt.conf" update
-    touch "$feed/ready"
+    step 90 "package indexes of $suite" apt-get -q -c "$feed/apt.conf" update
+    echo "$suite" >"$feed/suite"
 }
 
 close_feed() {
     rm -rf "$lab/feed"
 }
 
-# Downloads with one apt-get command line and unpacks what came into a directory. No maintainer script runs.
+# unpack_packages ROOT TITLE ARGUMENT…: downloads with one apt-get command line and unpacks what came below ROOT.
 unpack_packages() {
-    local work=$1 title=$2 package
+    local root=$1 title=$2 archives=$lab/feed/debs package
     shift 2
-    mkdir "$work/debs"
-    mkdir "$work/debs/partial"
-    step 120 "download $title" env --chdir="$work/debs" \
-        apt-get -qy -c "$lab/feed/apt.conf" -o Dir::Cache::archives="$work/debs" "$@"
-    for package in "$work"/debs/*.deb; do
-        dpkg-deb -x "$package" "$work/root" || fail "cannot unpack $package"
+    rm -rf "$archives"
+    mkdir -p "$archives/partial" "$root"/usr/{bin,lib,lib64,sbin}
+    # As base-files has it from Debian 13 on, and installers before.
+    ln -s usr/bin usr/lib usr/lib64 usr/sbin "$root/"
+    step 120 "download $title" env --chdir="$archives" \
+        apt-get -qy -c "$lab/feed/apt.conf" -o Dir::Cache::archives="$archives" "$@"
+    # By numbers: this machine may have others for the same names. An ordinary user becomes the owner of all.
+    for package in "$archives"/*.deb; do
+        dpkg-deb --fsys-tarfile "$package" |
+            tar -x -C "$root" --keep-directory-symlink --numeric-owner --preserve-permissions ||
+            fail "cannot unpack $package"
     done
-    rm -rf "$work/debs"
 }
 
-build_engine() {
+build_qemu() {
     local work=$1
-    open_feed
+    open_feed "$tools_suite"
     # kmod and the decompressors prepare the kernels.
-    unpack_packages "$work" "qemu and virtiofsd of $engine_suite" \
+    unpack_packages "$work/root" "qemu and virtiofsd of $tools_suite" \
         install --download-only qemu-system-x86 virtiofsd seabios kmod xz-utils zstd
     # Of firmware for other machines, documentation and languages nothing is used.
     find "$work/root/usr/share" -mindepth 1 -maxdepth 1 ! -name qemu ! -name seabios -exec rm -rf {} +
@@ -178,29 +219,29 @@ build_engine() {
 # Runs in every userland, by its own loader and libraries; perf is not bound to the kernel it was made for.
 build_profiler() {
     local work=$1
-    open_feed
-    unpack_packages "$work" "perf of $engine_suite" install --download-only linux-perf
+    open_feed "$tools_suite"
+    unpack_packages "$work/root" "perf of $tools_suite" install --download-only linux-perf
     rm -rf "$work"/root/usr/{share,lib/python3*,lib/x86_64-linux-gnu/{gconv,perl,perl-base}}
 }
 
 build_kernel() {
     local work=$1 series=$2 version package packages=()
-    open_feed
+    open_feed "$tools_suite"
     # The cloud kernels have virtio_pci, virtiofs and virtio_console built in, so that no driver is needed to boot.
-    version=$(apt-cache -c "$lab/feed/apt.conf" pkgnames linux-image- |
+    version=$(feed_cache pkgnames linux-image- |
         sed -nE "s/^linux-image-(${series//./\\.}[.0-9]*[^-]*-cloud-amd64)\$/\\1/p" | sort -V | tail -1)
-    [[ -n $version ]] || fail "the archive has no $series cloud kernel for $engine_suite"
+    [[ -n $version ]] || fail "the archive has no $series cloud kernel for $tools_suite"
     # From 7.x on the kernel is split over several packages.
     for package in "linux-image-$version" "linux-binary-$version" "linux-modules-$version" "linux-base-$version"; do
-        if apt-cache -c "$lab/feed/apt.conf" show "$package" &>/dev/null; then packages+=("$package"); fi
+        if feed_cache show "$package" &>/dev/null; then packages+=("$package"); fi
     done
-    unpack_packages "$work" "kernel $version" download "${packages[@]}"
+    unpack_packages "$work/root" "kernel $version" download "${packages[@]}"
     decompress_kernel "$(find "$work/root" -name 'vmlinuz*' -type f | head -1)" "$work/kernel"
     mv "$(find "$work/root" -path "*/lib/modules/$version" -type d | head -1)" "$work/modules"
     rm -rf "$work/root"
     mkdir -p "$work/lib/modules" && mv "$work/modules" "$work/lib/modules/$version"
     echo "$version" >"$work/version"
-    engine depmod bin/kmod -b "$work" "$version" || fail "depmod failed for kernel $version"
+    unpacked "$(part_dir qemu)/root" depmod bin/kmod -b "$work" "$version" || fail "depmod failed for kernel $version"
 }
 
 # A kernel that need not unpack itself starts two seconds sooner under emulation. The compressed part's place is in
@@ -212,35 +253,76 @@ decompress_kernel() {
     # The last four bytes hold the unpacked size and are no part of the stream.
     length=$(($(od -An -tu4 -j $((0x24c)) -N4 "$image") - 4))
     case $(od -An -tx1 -j "$offset" -N4 "$image") in
-        *"28 b5 2f fd") engine_command zstd bin/zstd -dcq ;;
-        *"fd 37 7a 58") engine_command xz bin/xz -dcq ;;
+        *"28 b5 2f fd") unpacked_command "$(part_dir qemu)/root" zstd bin/zstd -dcq ;;
+        *"fd 37 7a 58") unpacked_command "$(part_dir qemu)/root" xz bin/xz -dcq ;;
         *) cp "$image" "$target" && return ;;
     esac
-    head -c "$((offset + length))" "$image" | tail -c "$length" | "${engine_command[@]}" >"$target" ||
+    head -c "$((offset + length))" "$image" | tail -c "$length" | "${unpacked_command[@]}" >"$target" ||
         fail "cannot unpack the kernel image"
+}
+
+# ---- User-Mode Linux ----
+
+# Prints the suite whose package user-mode-linux is of a kernel series.
+uml_suite() {
+    case $1 in
+        6.12) echo trixie ;;
+        7.2) echo forky ;;
+        *) fail "no suite is known to have User-Mode Linux $1" ;;
+    esac
+}
+
+# The program wants a newer libc than Debian 12 has, and starts itself anew by its own path, which under an explicit loader
+# would be the loader's. So the loader's place in its part is written into the program.
+build_uml() {
+    local work=$1 series=$2 target=$3 suite libraries=usr/lib/x86_64-linux-gnu
+    suite=$(uml_suite "$series")
+    open_feed "$suite"
+    [[ $(feed_cache show user-mode-linux 2>/dev/null | awk '$1 == "Version:" { print $2; exit }') == "$series"um* ]] ||
+        fail "the archive has no user-mode-linux of series $series in $suite"
+    unpack_packages "$work/root" "User-Mode Linux $series of $suite" install --download-only user-mode-linux patchelf
+    unpacked "$work/root" patchelf bin/patchelf --set-interpreter "$target/root/usr/lib64/ld-linux-x86-64.so.2" \
+        --set-rpath "$target/root/$libraries" "$work/root/usr/bin/linux.uml" || fail "cannot set the loader of User-Mode Linux"
+    mkdir "$work/lib"
+    mv "$work/root/usr/lib/uml/modules" "$work/lib/modules"
+    ls "$work/lib/modules" >"$work/version"
+    rm -rf "$work"/root/usr/share "$work/root/$libraries/gconv"
 }
 
 # ---- userlands ----
 
 build_tree() {
-    local work=$1 suite=$2 include script=()
-    include=$(package_list | paste -sd,)
-    # Older releases of debootstrap do not know the newest suites, which are made like sid.
-    [[ -e /usr/share/debootstrap/scripts/$suite ]] || script=(/usr/share/debootstrap/scripts/sid)
-    eval "$(apt-config shell http_proxy Acquire::http::Proxy https_proxy Acquire::https::Proxy)"
-    [[ -z ${http_proxy:-} ]] || export http_proxy
-    [[ -z ${https_proxy:-} ]] || export https_proxy
-    # A second try starts from an empty directory.
-    # shellcheck disable=SC2016
-    step 240 "debootstrap $suite" bash -c 'rm -rf "$2" && exec debootstrap --variant=minbase --include="$0" "$@"' \
-        "$include" "$suite" "$work" "$(archive)" "${script[@]}"
-    # Indexes and documentation are most of a fresh tree, and no test reads them.
-    rm -rf "$work"/var/{cache/apt,lib/apt/lists,log}/* "$work"/usr/share/{doc,man,info,locale}/*
+    local work=$1 suite=$2 packages
+    open_feed "$suite"
+    mapfile -t packages < <(package_list)
+    unpack_packages "$work" "userland of $suite" install --download-only '?essential' "${packages[@]}"
+    configure_tree "$work"
+    # Documentation is most of a fresh tree, and no test reads it.
+    rm -rf "$work"/usr/share/{doc,man,info,locale}/*
+}
+
+# What the packages' maintainer scripts would have done, as far as programs here rely on it.
+configure_tree() {
+    local tree=$1 certificate
+    mkdir -p "$tree"/{dev,media,mnt,proc,run,sys,tmp} "$tree"/usr/local/{bin,lib,sbin,share} "$tree"/root
+    chmod 1777 "$tree/tmp"
+    cp "$tree/usr/share/base-passwd/passwd.master" "$tree/etc/passwd"
+    cp "$tree/usr/share/base-passwd/group.master" "$tree/etc/group"
+    ln -s mawk "$tree/usr/bin/awk"
+    ln -s which.debianutils "$tree/usr/bin/which"
+    printf 'passwd: files\ngroup: files\nhosts: files\nprotocols: files\nservices: files\n' >"$tree/etc/nsswitch.conf"
+    printf '127.0.0.1 localhost\n::1 localhost\n' >"$tree/etc/hosts"
+    : >"$tree/etc/resolv.conf"
+    # As update-ca-certificates does: a directory with a link by name and by hash, and one file of all.
+    for certificate in "$tree"/usr/share/ca-certificates/mozilla/*.crt; do
+        ln -s "../../../usr/share/ca-certificates/mozilla/${certificate##*/}" \
+            "$tree/etc/ssl/certs/$(basename "$certificate" .crt).pem"
+    done
+    unpacked "$tree" openssl bin/openssl rehash "$tree/etc/ssl/certs" || fail "cannot hash the certificates of $tree"
+    cat "$tree"/usr/share/ca-certificates/mozilla/*.crt >"$tree/etc/ssl/certs/ca-certificates.crt"
     # Where the guest mounts the kernel's modules and the .NET runtime.
-    mkdir -p "$work"/usr/{lib/modules,share/dotnet}
-    ln -s ../share/dotnet/dotnet "$work/usr/bin/dotnet"
-    printf '127.0.0.1 localhost\n::1 localhost\n' >"$work/etc/hosts"
-    : >"$work/etc/resolv.conf"
+    mkdir -p "$tree"/usr/{lib/modules,share/dotnet}
+    ln -s ../share/dotnet/dotnet "$tree/usr/bin/dotnet"
 }
 
 build_runtime() {
