@@ -6,10 +6,13 @@ namespace KernelTls.Bench.Tests;
 public class WallTests
 {
     private const string Processor = "model name\t: Some Processor 3000\n";
+    private const string UserModeLinux = "vendor_id\t: User Mode Linux\nmodel name\t: UML\nmode\t\t: skas\n";
 
     [Theory]
     [InlineData("trixie-7.2", Processor, null, "the lab's cell trixie-7.2, an emulated machine")]
     [InlineData(null, "model name\t: QEMU TCG CPU version 2.5+\n", null, "processor is emulated")]
+    [InlineData(null, UserModeLinux, null, "this machine is User-Mode Linux")]
+    [InlineData("uml-7.2", UserModeLinux, "ModuleMissing", "this machine is User-Mode Linux")]
     [InlineData(null, Processor, "ModuleMissing", "has no kernel TLS (ModuleMissing)")]
     public void A_clock_that_means_nothing_is_refused(string? cell, string processor, string? notSupported, string reason) =>
         Assert.Contains(reason, NativeMachine.ReasonToRefuse(cell, processor, notSupported), StringComparison.Ordinal);

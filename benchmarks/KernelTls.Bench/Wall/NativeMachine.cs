@@ -13,7 +13,9 @@ internal static class NativeMachine
     /// <param name="processor">/proc/cpuinfo.</param>
     /// <param name="notSupported">Why there is no kernel TLS; null: there is.</param>
     public static string? ReasonToRefuse(string? cell, string processor, string? notSupported) =>
-        cell is not null
+        processor.Contains("User Mode Linux", StringComparison.Ordinal)
+            ? "this machine is User-Mode Linux, a process of another kernel: its clock says nothing about a processor"
+        : cell is not null
             ? $"this is the lab's cell {cell}, an emulated machine: its clock says nothing about a processor"
         : processor.Contains("QEMU TCG", StringComparison.Ordinal)
             ? "this machine's processor is emulated (QEMU TCG): its clock says nothing about a processor"

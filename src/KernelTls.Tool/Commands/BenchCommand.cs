@@ -83,9 +83,9 @@ internal static class BenchCommand
             yield return $"No kernel TLS here, so that this compares OpenSSL on the socket (no kernel TLS!) with the stock stream. {Advice.Named(whyNot)}";
         }
 
-        if (Machine.IsEmulated)
+        if (Machine.Caveat(Machine.Hypervisor) is { } caveat)
         {
-            yield return "This machine is emulated (TCG): its times say nothing about a real one. eng/bench counts instructions instead.";
+            yield return caveat;
         }
     }
 

@@ -28,7 +28,7 @@ internal sealed record InfoReport(
 
     /// <param name="Release">As <c>uname -r</c> prints it.</param>
     /// <param name="Architecture">The process's.</param>
-    /// <param name="Hypervisor">Whose machine this is, where that can be told; TCG: emulated.</param>
+    /// <param name="Hypervisor">What the machine runs on, where that can be told. On TCG and User-Mode Linux times mean nothing.</param>
     internal sealed record KernelState(string Release, string Architecture, string? Hypervisor);
 
     /// <param name="Version">Three numbers; 0.0 for none.</param>

@@ -8,14 +8,47 @@ namespace KernelTls.Tool.Readers;
 /// <summary>Facts about the machine that make a figure comparable, or not.</summary>
 internal static class Machine
 {
+    private const string Tcg = "TCG";
+    private const string UserModeLinux = "User-Mode Linux";
+
     /// <summary>
-    /// Who makes this machine: <c>TCG</c> (qemu without hardware virtualization: times mean nothing), the name or
+    /// Names what this machine runs on: <c>User-Mode Linux</c>, <c>TCG</c> (qemu without hardware virtualization), the name or
     /// signature of another hypervisor, or <see langword="null"/> where there is none or it cannot be told.
     /// </summary>
-    public static string? Hypervisor { get; } = ReadHypervisor();
+    public static string? Hypervisor { get; } = Name(ReadProcessors(), ReadSignature());
 
-    /// <summary>The processor itself is emulated.</summary>
-    public static bool IsEmulated => Hypervisor == "TCG";
+    /// <summary>Tells whether times measured on this machine say nothing about a real one.</summary>
+    public static bool IsEmulated => Caveat(Hypervisor) is not null;
+
+    /// <summary>Names the machine.</summary>
+    /// <param name="processors">The text of /proc/cpuinfo; empty where it cannot be read.</param>
+    /// <param name="signature">The hypervisor's signature by CPUID; <see langword="null"/> where there is none.</param>
+    public static string? Name(string processors, string? signature)
+    {
+        // Programs on User-Mode Linux run on the real processor, and CPUID tells them about the machine below.
+        if (IsUserModeLinux(processors))
+        {
+            return UserModeLinux;
+        }
+
+        return signature switch
+        {
+            "TCGTCGTCGTCG" => Tcg,
+            "KVMKVMKVM" => "KVM",
+            "Microsoft Hv" => "Hyper-V",
+            "VMwareVMware" => "VMware",
+            "XenVMMXenVMM" => "Xen",
+            _ => signature,
+        };
+    }
+
+    /// <summary>Returns what a reader of times must know about the machine of this name, or <see langword="null"/> if nothing.</summary>
+    public static string? Caveat(string? hypervisor) => hypervisor switch
+    {
+        UserModeLinux => "This machine is User-Mode Linux, a process of another kernel: its times say nothing about a real one. eng/bench counts instructions instead.",
+        Tcg => "This machine is emulated (TCG): its times say nothing about a real one. eng/bench counts instructions instead.",
+        _ => null,
+    };
 
     /// <summary>A whole number in /proc/sys, or <see langword="null"/>.</summary>
     public static long? Sysctl(string name)
@@ -30,7 +63,23 @@ internal static class Machine
         }
     }
 
-    private static string? ReadHypervisor()
+    private static bool IsUserModeLinux(string processors) => processors.Split('\n')
+        .Select(line => line.Split(':', 2, StringSplitOptions.TrimEntries))
+        .Any(field => field is ["vendor_id", "User Mode Linux"]);
+
+    private static string ReadProcessors()
+    {
+        try
+        {
+            return File.ReadAllText("/proc/cpuinfo");
+        }
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException)
+        {
+            return "";
+        }
+    }
+
+    private static string? ReadSignature()
     {
         const int Features = 1;
         const int HypervisorBit = 31;
@@ -41,15 +90,6 @@ internal static class Machine
         }
 
         (_, int ebx, int ecx, int edx) = X86Base.CpuId(Signature, 0);
-        string text = Encoding.ASCII.GetString(MemoryMarshal.AsBytes<int>([ebx, ecx, edx])).TrimEnd('\0', ' ');
-        return text switch
-        {
-            "TCGTCGTCGTCG" => "TCG",
-            "KVMKVMKVM" => "KVM",
-            "Microsoft Hv" => "Hyper-V",
-            "VMwareVMware" => "VMware",
-            "XenVMMXenVMM" => "Xen",
-            _ => text,
-        };
+        return Encoding.ASCII.GetString(MemoryMarshal.AsBytes<int>([ebx, ecx, edx])).TrimEnd('\0', ' ');
     }
 }
