@@ -61,7 +61,7 @@ uml_start() {
     local image=$kernel_dir/root/usr/bin/linux.uml words
     read -ra words <<<"$kernel_arguments"
     start sh -c 'exec cat <console.pipe >console'
-    start env -i TMPDIR="$memory_directory" "$image" mem="${memory}M" initrd="$run_dir/initramfs.cpio" root=/dev/ram0 \
+    start env TMPDIR="$memory_directory" "$image" mem="${memory}M" initrd="$run_dir/initramfs.cpio" root=/dev/ram0 \
         seccomp=on umid=uml uml_dir="$run_dir/" con=null con0=null,fd:1 console=tty0 "${words[@]}" \
         </dev/null &>console.pipe
     machine=$last_pid
