@@ -21,8 +21,10 @@ host_suites=(
     'KernelTls.Tool.Tests -'
 )
 
-# suites_of PART ENGINE: prints the suites of one part of a cell. A cell in full is the parts streams and programs, which take
-# about as long as each other.
+# A cell in full, in the order of the time they take.
+readonly full_parts=(peers streams programs tools)
+
+# suites_of PART ENGINE: prints the suites of one part of a cell, which run one after the other in one boot.
 suites_of() {
     # User-Mode Linux has no MPTCP.
     local without=''
@@ -30,12 +32,12 @@ suites_of() {
     case $1 in
         # The contract of a stream in the other modes, SslStream and OpenSSL without the kernel, is tested on this machine, and so
         # is Kestrel on them.
-        streams)
-            echo "KernelTls.ConformanceTests Kernel $without"
-            echo "KernelTls.FunctionalTests $every_mode" ;;
+        streams) echo "KernelTls.ConformanceTests Kernel $without" ;;
+        peers) echo "KernelTls.FunctionalTests $every_mode" ;;
         programs)
             echo "KernelTls.AspNetCore.Tests Kernel !ChromiumTests"
-            echo "KernelTls.PackageTests $every_mode ZeroCodeTests"
+            echo "KernelTls.PackageTests $every_mode ZeroCodeTests" ;;
+        tools)
             echo "KernelTls.Lab.Tests $every_mode ScenarioTests RehearsalTests"
             echo "KernelTls.Tool.Tests $every_mode InfoTests ProbeTests ConnectTests ServeTests TopTests BenchTests PrivilegeTests" ;;
         # What depends on the kernel and on OpenSSL: the shim, which data path a connection gets, keys, control records, Kestrel by
