@@ -35,7 +35,8 @@ share() {
 run_machine() {
     local tree kernel_dir entry machine stdout stderr timer ended status
     local directory=/tmp guest_shares=() guest_network=no parts=$lab/parts results=$run_dir/results
-    local kernel_arguments="loglevel=5 panic=-1 oops=panic$([[ $tls_module == yes ]] || echo ' module_blacklist=tls') $append"
+    local kernel_arguments="loglevel=5 panic=-1 oops=panic $append"
+    [[ $tls_module == yes ]] || kernel_arguments+=' module_blacklist=tls'
     tree=$(part_dir "tree-$userland") kernel_dir=$(kernel_part_dir)
 
     for entry in "${shares[@]}"; do
