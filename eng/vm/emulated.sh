@@ -50,14 +50,17 @@ emulated_start() {
     stdout=$last_pid
     start cat stderr >&2
     stderr=$last_pid
-    # A busy host gives the emulated timer its ticks in bursts. The kernel would find that it does not work and panic, where
-    # it is only late (Documentation/admin-guide/kernel-parameters.txt: no_timer_check).
+    # A busy host gives the emulated timer its ticks in bursts. The kernel would find that the timer does not work and panic,
+    # or that the TSC is unstable, where both are only late (Documentation/admin-guide/kernel-parameters.txt: no_timer_check,
+    # tsc=reliable).
+    kernel_arguments="no_timer_check $kernel_arguments"
+    [[ $instruction_count == yes ]] || kernel_arguments="tsc=reliable $kernel_arguments"
     qemu_arguments=(
         -nodefaults -no-user-config -display none -no-reboot -parallel none -monitor none
         -L "$root/usr/share/qemu" -L "$root/usr/share/seabios"
         -machine pc,memory-backend=memory -m "$memory" -object "memory-backend-memfd,id=memory,size=${memory}M,share=on"
         -kernel "$kernel_dir/kernel" -initrd initramfs.cpio
-        -append "console=ttyS0 mitigations=off no_timer_check $kernel_arguments"
+        -append "console=ttyS0 mitigations=off $kernel_arguments"
         -chardev file,id=console,path=console -serial chardev:console
         -device virtio-serial-pci
         -chardev file,id=stdout,path=stdout -device virtserialport,chardev=stdout,name=stdout
