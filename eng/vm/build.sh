@@ -123,15 +123,12 @@ step() {
 
 # ---- packages without installing them ----
 
-# The archive that this machine itself uses.
+# Prints the archive that this machine itself uses, whether or not it has fetched its indexes.
 archive() {
     local release uri
     # shellcheck source=/dev/null
     release=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
-    # The quoted $(…) are apt's own format words.
-    # shellcheck disable=SC2016
-    uri=$(apt-get indextargets --format '$(RELEASE) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
-        awk -v release="$release" '$1 == release && $2 == "main" && $3 ~ /\/debian\/?$/ { print $3; exit }') || true
+    uri=$(apt-get --print-uris update 2>/dev/null | sed -nE "s#^'([^']*/debian)/dists/$release/.*#\\1#p" | sed -n 1p)
     [[ -n $uri ]] || return 1
     echo "$uri"
 }
@@ -146,7 +143,7 @@ open_feed() {
     local suite=$1 feed=$lab/feed archive
     [[ $(cat "$feed/suite" 2>/dev/null) != "$suite" ]] || return 0
     archive=$(archive) ||
-        fail "apt on this machine knows no Debian archive of its release: add one to /etc/apt/sources.list and run apt-get update" 2
+        fail "apt on this machine knows no Debian archive of its release: add one to /etc/apt/sources.list" 2
     rm -rf "$feed"
     mkdir -p "$feed/state/lists/partial" "$feed/cache/archives/partial"
     : >"$feed/status"
@@ -318,7 +315,8 @@ configure_tree() {
         ln -s "../../../usr/share/ca-certificates/mozilla/${certificate##*/}" \
             "$tree/etc/ssl/certs/$(basename "$certificate" .crt).pem"
     done
-    unpacked "$tree" openssl bin/openssl rehash "$tree/etc/ssl/certs" || fail "cannot hash the certificates of $tree"
+    # This machine's configuration may name a provider that this OpenSSL cannot load.
+    OPENSSL_CONF=/dev/null unpacked "$tree" openssl bin/openssl rehash "$tree/etc/ssl/certs" || fail "cannot hash the certificates of $tree"
     cat "$tree"/usr/share/ca-certificates/mozilla/*.crt >"$tree/etc/ssl/certs/ca-certificates.crt"
     # Where the guest mounts the kernel's modules and the .NET runtime.
     mkdir -p "$tree"/usr/{lib/modules,share/dotnet}
