@@ -54,7 +54,7 @@ package_list() {
 }
 
 # unpacked ROOT NAME PATH ARGUMENT…: runs a program of unpacked packages by its own dynamic loader, whatever libc the host
-# has. unpacked_command only leaves the command line in the array of that name.
+# has; in lib64 it may be a link to the host's. unpacked_command only leaves the command line in the array of that name.
 unpacked() {
     unpacked_command "$@"
     "${unpacked_command[@]}"
@@ -63,7 +63,7 @@ unpacked() {
 unpacked_command() {
     local root=$1 name=$2 path=$3
     shift 3
-    unpacked_command=("$root/usr/lib64/ld-linux-x86-64.so.2" --argv0 "$name"
+    unpacked_command=("$root/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2" --argv0 "$name"
         --library-path "$root/usr/lib/x86_64-linux-gnu" "$root/usr/$path" "$@")
 }
 
@@ -278,7 +278,7 @@ build_uml() {
     [[ $(feed_cache show user-mode-linux 2>/dev/null | awk '$1 == "Version:" { print $2; exit }') == "$series"um* ]] ||
         fail "the archive has no user-mode-linux of series $series in $suite"
     unpack_packages "$work/root" "User-Mode Linux $series of $suite" install --download-only user-mode-linux patchelf
-    unpacked "$work/root" patchelf bin/patchelf --set-interpreter "$target/root/usr/lib64/ld-linux-x86-64.so.2" \
+    unpacked "$work/root" patchelf bin/patchelf --set-interpreter "$target/root/$libraries/ld-linux-x86-64.so.2" \
         --set-rpath "$target/root/$libraries" "$work/root/usr/bin/linux.uml" || fail "cannot set the loader of User-Mode Linux"
     mkdir "$work/lib"
     mv "$work/root/usr/lib/uml/modules" "$work/lib/modules"
@@ -315,8 +315,7 @@ configure_tree() {
         ln -s "../../../usr/share/ca-certificates/mozilla/${certificate##*/}" \
             "$tree/etc/ssl/certs/$(basename "$certificate" .crt).pem"
     done
-    # This machine's configuration may name a provider that this OpenSSL cannot load.
-    OPENSSL_CONF=/dev/null unpacked "$tree" openssl bin/openssl rehash "$tree/etc/ssl/certs" || fail "cannot hash the certificates of $tree"
+    unpacked "$tree" openssl bin/openssl rehash "$tree/etc/ssl/certs" || fail "cannot hash the certificates of $tree"
     cat "$tree"/usr/share/ca-certificates/mozilla/*.crt >"$tree/etc/ssl/certs/ca-certificates.crt"
     # Where the guest mounts the kernel's modules and the .NET runtime.
     mkdir -p "$tree"/usr/{lib/modules,share/dotnet}
