@@ -151,6 +151,14 @@ _Static_assert(sizeof(KtlsContextOptions) == 96, "mirrored by the managed side")
 KTLS_EXPORT int32_t
 KtlsNative_ContextCreate(const KtlsContextOptions* options, KtlsContext** context, KtlsResult* result);
 
+/* Writes the suites for TLS 1.2 and below of an SSL_CTX that is not ours, .NET's own, as a cipherList: their names in
+ * the order of preference, joined by colons, without a NUL. sslContext: an SSL_CTX* of the libssl that Initialize bound,
+ * which the caller keeps alive and changes on no other thread during the call; EINVAL for NULL. *length is what the list
+ * takes, 0 where there is no such suite; ERANGE: more than capacity (0 or more; buffer may then be NULL), and nothing is
+ * written. */
+KTLS_EXPORT int32_t
+KtlsNative_GetCipherList(intptr_t sslContext, uint8_t* buffer, int32_t capacity, int32_t* length);
+
 /* Releases the caller's reference; connections made from it keep what they need. NULL is allowed. */
 KTLS_EXPORT void KtlsNative_ContextFree(KtlsContext* context);
 

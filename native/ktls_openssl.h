@@ -249,6 +249,8 @@ typedef long (*KtlsBioCallback)(
     REQUIRED(int, SSL_version, (const SSL* ssl))                                                                       \
     REQUIRED(const SSL_CIPHER*, SSL_get_current_cipher, (const SSL* ssl))                                              \
     OPTIONAL(const SSL_CIPHER*, SSL_get_pending_cipher, (const SSL* ssl))                                              \
+    REQUIRED(const OPENSSL_STACK*, SSL_CTX_get_ciphers, (const SSL_CTX* context))                                      \
+    REQUIRED(const char*, SSL_CIPHER_get_name, (const SSL_CIPHER* cipher))                                             \
     REQUIRED(uint16_t, SSL_CIPHER_get_protocol_id, (const SSL_CIPHER* cipher))                                         \
     REQUIRED(int, SSL_session_reused, (const SSL* ssl))                                                                \
     REQUIRED(int, SSL_set_session, (SSL* ssl, SSL_SESSION* session))                                                   \

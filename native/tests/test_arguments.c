@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/err.h>
+#include <openssl/ssl.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -232,10 +233,35 @@ static void Calls_before_the_handshake(void)
     Link_Free(&link);
 }
 
+/* What is had from a context whose list is known, and nothing where it does not fit. */
+static void Cipher_list(void)
+{
+    static const char s_list[] = "ECDHE-RSA-AES128-GCM-SHA256:AES256-SHA";
+    uint8_t text[sizeof(s_list)];
+    int32_t length = 1;
+    Fixture_Initialize();
+    SSL_CTX* context = SSL_CTX_new(TLS_method());
+    CHECK_EQ(SSL_CTX_set_cipher_list(context, s_list), 1);
+    intptr_t handle = (intptr_t)context;
+
+    CHECK_EQ(KtlsNative_GetCipherList(0, text, sizeof(text), &length), EINVAL);
+    CHECK_EQ(length, 0);
+    CHECK_EQ(KtlsNative_GetCipherList(handle, NULL, 1, &length), EINVAL);
+    CHECK_EQ(KtlsNative_GetCipherList(handle, text, -1, &length), EINVAL);
+    CHECK_EQ(KtlsNative_GetCipherList(handle, text, sizeof(text), NULL), EINVAL);
+    CHECK_EQ(KtlsNative_GetCipherList(handle, NULL, 0, &length), ERANGE);
+    CHECK_EQ(length, (int32_t)strlen(s_list));
+    CHECK_EQ(KtlsNative_GetCipherList(handle, text, length - 1, &length), ERANGE);
+    CHECK_EQ(KtlsNative_GetCipherList(handle, text, length, &length), 0);
+    CHECK(memcmp(text, s_list, strlen(s_list)) == 0);
+    SSL_CTX_free(context);
+}
+
 const Test g_argumentTests[] = {
     {"arguments: context options", Context_options, false},
     {"arguments: options that OpenSSL refuses", Options_that_openssl_refuses, false},
     {"arguments: sockets and contexts of a connection", Connection_create, false},
     {"arguments: calls on a connection", Calls_on_a_connection, false},
     {"arguments: calls before the handshake", Calls_before_the_handshake, false},
+    {"arguments: a cipher list", Cipher_list, false},
     {NULL, NULL, false}};

@@ -52,7 +52,7 @@ internal static class HandshakeOptions
             return KtlsFallbackReason.ProtocolNotOffloadable;
         }
 
-        // Without a policy the suites are those of OpenSSL's configuration, too.
+        // Without a policy the suites are those that SslStream has on this machine: DefaultCipherList.
         string? cipherList = null;
         string? cipherSuites = null;
         if (policy is not null)

@@ -62,7 +62,7 @@ internal sealed record HandshakeSettings
 /// <returns><see langword="null"/>: no certificate for this client.</returns>
 internal delegate ValueTask<HandshakeSettings?> ServerSelection(SslClientHelloInfo clientHello, CancellationToken cancellationToken);
 
-/// <summary>Everything that shapes an SSL_CTX. Certificates count by identity of their context object. Version 0 and lists that are null: OpenSSL's defaults.</summary>
+/// <summary>Everything that shapes an SSL_CTX. Certificates count by identity of their context object. Version 0 and lists that are null: SslStream's defaults.</summary>
 internal sealed record TlsContextKey(
     bool IsServer,
     ContextFlags Flags,

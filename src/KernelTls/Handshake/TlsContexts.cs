@@ -66,7 +66,14 @@ internal static class TlsContexts
             return null;
         }
 
-        nint context = Create(key);
+        string? cipherList = key.CipherList ?? DefaultCipherList.Value;
+        if (cipherList is null)
+        {
+            reason = KtlsFallbackReason.RuntimeNotKnown;
+            return null;
+        }
+
+        nint context = Create(key, cipherList);
         if (context == 0)
         {
             reason = KtlsFallbackReason.OpenSslRefusedOptions;
@@ -76,7 +83,7 @@ internal static class TlsContexts
         return new SafeTlsContextHandle(context);
     }
 
-    private static unsafe nint Create(TlsContextKey key)
+    private static unsafe nint Create(TlsContextKey key, string cipherListText)
     {
         X509Certificate2[] chain = [];
         X509Certificate2[] announced = [];
@@ -98,7 +105,7 @@ internal static class TlsContexts
         {
             privateKey?.DangerousAddRef(ref referenced);
             fixed (byte* alpnBytes = alpn, sessionIdContextBytes = sessionIdContext)
-            fixed (byte* cipherList = Text(key.CipherList), cipherSuites = Text(key.CipherSuites), algorithms = Text(key.SignatureAlgorithms))
+            fixed (byte* cipherList = Text(cipherListText), cipherSuites = Text(key.CipherSuites), algorithms = Text(key.SignatureAlgorithms))
             {
                 ContextOptions options = new()
                 {

@@ -3,6 +3,7 @@ using System.Net.Security;
 using System.Net.Sockets;
 using System.Reflection;
 using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
 using System.Security.Authentication;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
@@ -14,10 +15,10 @@ namespace KernelTls.Interop;
 /// one is missing, and then no connection leaves the base class.
 /// </summary>
 /// <remarks>
-/// They serve five ends: to publish what was negotiated through the members of <see cref="SslStream"/> that a subclass cannot
+/// They serve six ends: to publish what was negotiated through the members of <see cref="SslStream"/> that a subclass cannot
 /// override (<see cref="SslStream.NegotiatedApplicationProtocol"/>, without which HttpClient offers no HTTP/2, and
 /// <see cref="SslStream.TargetHostName"/>); to read what options hold and do not show (keys, trust lists, OCSP responses,
-/// OpenSSL's names of cipher suites); to judge a peer by the base class's own judgement; to keep
+/// OpenSSL's names of cipher suites); to offer and accept the cipher suites that the base class would; to judge a peer by the base class's own judgement; to keep
 /// <see cref="Socket.Connected"/> true where the kernel's way of announcing a control record makes a socket believe it lost its
 /// connection; and to cancel a receive that reports errors as values.
 /// </remarks>
@@ -64,6 +65,13 @@ internal static class RuntimeInternals
     private static readonly FieldInfo? s_tls12Suites = s_policyType?.GetField("_cipherSuites", Instance);
     private static readonly FieldInfo? s_tls13Suites = s_policyType?.GetField("_tls13CipherSuites", Instance);
 
+    // How .NET makes an SSL_CTX, before options change it.
+    private static readonly FieldInfo? s_sslMethod =
+        Type.GetType("Interop+Ssl+SslMethods, System.Net.Security")?.GetField("SSLv23_method", Static);
+
+    private static readonly Func<nint, SafeHandle>? s_createSslContext = Type.GetType("Interop+Ssl, System.Net.Security")
+        ?.GetMethod("SslCtxCreate", Static, [typeof(nint)])?.CreateDelegate<Func<nint, SafeHandle>>();
+
     private static readonly JudgePeer? s_judge = Type.GetType("System.Net.Security.CertificateValidation, System.Net.Security")
         ?.GetMethod("BuildChainAndVerifyProperties", Static, JudgeParameters)?.CreateDelegate<JudgePeer>();
 
@@ -102,6 +110,7 @@ internal static class RuntimeInternals
         Is(s_trustStore, typeof(X509Store)) && Is(s_trustList, typeof(X509Certificate2Collection)) && Is(s_sendTrust, typeof(bool)) &&
         s_createContext is not null && s_ocspResponse is not null &&
         s_policy is not null && s_policy.PropertyType == s_policyType && Is(s_tls12Suites, typeof(byte[])) && Is(s_tls13Suites, typeof(byte[])) &&
+        Is(s_sslMethod, typeof(nint)) && s_createSslContext is not null &&
         s_judge is not null && s_setToConnected is not null && s_receive is not null;
 
     /// <summary>Builds the chain and compares the name, as the base class has it done: a name in OpenSSL's way.</summary>
@@ -151,6 +160,12 @@ internal static class RuntimeInternals
 
         string Text(FieldInfo field) => NativeText.Decode((byte[])field.GetValue(names)!);
     }
+
+    /// <summary>
+    /// Creates an SSL_CTX as SslStream does for options that leave everything open; the caller disposes it. It is invalid where
+    /// OpenSSL could not make one.
+    /// </summary>
+    public static SafeHandle CreateSslContext() => s_createSslContext!((nint)s_sslMethod!.GetValue(null)!);
 
     /// <summary>
     /// Makes <see cref="SslStream.TargetHostName"/> answer: a client's name as given, a server's SNI as received, readable;

@@ -1,0 +1,55 @@
+using System.Diagnostics;
+using KernelTls.Tests;
+
+namespace KernelTls.ConformanceTests;
+
+/// <summary>
+/// OpenSSL reads openssl.cnf once, as it is loaded: so <see cref="DefaultNegotiationTests"/> run again, each time in a process of
+/// their own under another configuration.
+/// </summary>
+public class SystemConfigurationTests
+{
+    public static TheoryData<string> Configurations =>
+    [
+        "",
+        "CipherString = DEFAULT@SECLEVEL=0",
+        "CipherString = ECDHE-RSA-AES128-SHA:AES256-GCM-SHA384:ECDHE-ECDSA-AES128-SHA",
+        "CipherString = ECDHE+AESGCM:@STRENGTH",
+        "CipherString = DEFAULT@SECLEVEL=3",
+        "Ciphersuites = TLS_CHACHA20_POLY1305_SHA256",
+        "MinProtocol = TLSv1.3",
+        "MaxProtocol = TLSv1.2",
+        "MinProtocol = TLSv1.2\nMaxProtocol = TLSv1.2\nGroups = P-384\nSignatureAlgorithms = ECDSA+SHA256:RSA+SHA256:RSA-PSS+SHA256",
+        "Options = -SessionTicket,-EncryptThenMac",
+    ];
+
+    [Theory]
+    [MemberData(nameof(Configurations))]
+    public async Task What_is_negotiated_follows_the_configuration_as_on_SslStream(string systemDefault)
+    {
+        using TemporaryDirectory directory = new();
+        string path = directory["openssl.cnf"];
+        await File.WriteAllTextAsync(path, $"""
+            openssl_conf = init
+            [init]
+            ssl_conf = ssl
+            [ssl]
+            {(systemDefault == "" ? "" : "system_default = defaults")}
+            [defaults]
+            {systemDefault}
+
+            """, TestContext.Current.CancellationToken);
+
+        ProcessStartInfo start = new(
+            "dotnet", [typeof(SystemConfigurationTests).Assembly.Location, "-class", typeof(DefaultNegotiationTests).FullName!])
+        {
+            RedirectStandardOutput = true,
+        };
+        start.Environment["OPENSSL_CONF"] = path;
+        using Process run = Process.Start(start)!;
+        string said = await run.StandardOutput.ReadToEndAsync(TestContext.Current.CancellationToken)
+            .Within(4 * Limits.Wait, $"the tests under '{systemDefault}'");
+        await run.WaitForExitAsync(TestContext.Current.CancellationToken).InTime("the tests' process to end");
+        Assert.True(run.ExitCode == 0, said);
+    }
+}

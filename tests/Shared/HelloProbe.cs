@@ -1,0 +1,120 @@
+using System.Buffers.Binary;
+using System.Net.Security;
+using System.Net.Sockets;
+
+namespace KernelTls.Tests;
+
+/// <summary>ClientHellos by hand: what one offers, as text to compare, and what a server answers to one.</summary>
+internal static class HelloProbe
+{
+    private const int KeyShare = 51;
+    private const int Padding = 21;
+
+    /// <summary>The one accepted difference: only the stock stream asks for a stapled OCSP response (docs/differences.md).</summary>
+    private const int StatusRequest = 5;
+
+    /// <summary>Everything in a ClientHello record that is not random: versions, suites, extensions in their order.</summary>
+    public static string Describe(ReadOnlySpan<byte> record)
+    {
+        // Record header, handshake header, legacy version, random.
+        List<string> lines = [$"record {Hex(record[1..3])}, hello {Hex(record[9..11])}"];
+        ReadOnlySpan<byte> rest = record[(5 + 4 + 2 + 32)..];
+        lines.Add($"session id of {Take(ref rest, 1).Length}");
+        lines.Add($"suites {Hex(Take(ref rest, 2))}");
+        lines.Add($"compression {Hex(Take(ref rest, 1))}");
+        ReadOnlySpan<byte> extensions = Take(ref rest, 2);
+        while (!extensions.IsEmpty)
+        {
+            int type = BinaryPrimitives.ReadUInt16BigEndian(extensions);
+            extensions = extensions[2..];
+            ReadOnlySpan<byte> content = Take(ref extensions, 2);
+            if (type == StatusRequest)
+            {
+                continue;
+            }
+
+            lines.Add(type is KeyShare or Padding ? $"extension {type} of {content.Length}" : $"extension {type} {Hex(content)}");
+        }
+
+        return string.Join('\n', lines);
+    }
+
+    /// <summary>Reads the first record of a connection.</summary>
+    public static async Task<byte[]> ReadRecordAsync(Socket socket)
+    {
+        using NetworkStream stream = new(socket);
+        byte[] header = new byte[5];
+        await stream.ReadExactlyAsync(header).InTime("the header of a record");
+        byte[] body = new byte[BinaryPrimitives.ReadUInt16BigEndian(header.AsSpan(3))];
+        await stream.ReadExactlyAsync(body).InTime("the rest of a record");
+        return [.. header, .. body];
+    }
+
+    /// <summary>
+    /// Offers these suites and no others, and tells the one that the server chooses; <see langword="null"/> where it refuses. TLS
+    /// 1.3 suites are offered without a key share, so that any of them is chosen by a HelloRetryRequest.
+    /// </summary>
+    public static async Task<TlsCipherSuite?> OfferAsync(Socket socket, params TlsCipherSuite[] suites)
+    {
+        await socket.SendAsync(Build(suites, suites.All(s => (int)s >> 8 == 0x13))).InTime("the ClientHello to be sent");
+        byte[] record;
+        try
+        {
+            record = await ReadRecordAsync(socket);
+        }
+        catch (Exception e) when (e is EndOfStreamException or IOException)
+        {
+            // The stock stream refuses without a word.
+            return null;
+        }
+
+        const byte handshake = 22;
+        if (record[0] != handshake)
+        {
+            return null;
+        }
+
+        int sessionId = record[5 + 4 + 2 + 32];
+        return (TlsCipherSuite)BinaryPrimitives.ReadUInt16BigEndian(record.AsSpan(5 + 4 + 2 + 32 + 1 + sessionId));
+    }
+
+    private static byte[] Build(TlsCipherSuite[] suites, bool tls13)
+    {
+        List<byte> extensions =
+        [
+            .. Extension(10, Vector([0x00, 0x1D, 0x00, 0x17, 0x00, 0x18, 0x01, 0x00, 0x01, 0x01], 2)),
+            .. Extension(11, [1, 0]),
+            .. Extension(13, Vector(
+                [4, 3, 5, 3, 6, 3, 8, 4, 8, 5, 8, 6, 4, 1, 5, 1, 6, 1, 2, 1, 2, 3], 2)),
+            .. Extension(23, []),
+            .. Extension(0xFF01, [0]),
+        ];
+        if (tls13)
+        {
+            extensions.AddRange([.. Extension(43, [2, 3, 4]), .. Extension(KeyShare, [0, 0])]);
+        }
+
+        byte[] list = [.. suites.SelectMany(s => new[] { (byte)((int)s >> 8), (byte)s })];
+        byte[] hello = [3, 3, .. new byte[32], 0, .. Vector(list, 2), 1, 0, .. Vector([.. extensions], 2)];
+        return [22, 3, 1, .. Vector([1, .. Vector(hello, 3)], 2)];
+    }
+
+    private static byte[] Extension(int type, byte[] content) => [(byte)(type >> 8), (byte)type, .. Vector(content, 2)];
+
+    private static byte[] Vector(byte[] content, int lengthSize)
+    {
+        byte[] length = new byte[4];
+        BinaryPrimitives.WriteInt32BigEndian(length, content.Length);
+        return [.. length[^lengthSize..], .. content];
+    }
+
+    private static ReadOnlySpan<byte> Take(ref ReadOnlySpan<byte> rest, int lengthSize)
+    {
+        int length = lengthSize == 1 ? rest[0] : BinaryPrimitives.ReadUInt16BigEndian(rest);
+        ReadOnlySpan<byte> taken = rest.Slice(lengthSize, length);
+        rest = rest[(lengthSize + length)..];
+        return taken;
+    }
+
+    private static string Hex(ReadOnlySpan<byte> bytes) => Convert.ToHexString(bytes);
+}
