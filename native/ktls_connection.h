@@ -53,6 +53,8 @@ struct KtlsConnection
     bool certificateRequested; /* client: the server has sent a CertificateRequest */
     bool sendOffloaded;        /* once established: the kernel encrypts. It never goes back on that. */
     bool closeSent;            /* close_notify is out */
+    bool allowsTruncation;     /* OpenSSL takes a FIN for a close_notify */
+    bool finSeen;              /* OpenSSL's reads have met the end of the TCP stream */
     bool updateAsked;          /* the peer's KeyUpdate asked for one, which is not yet queued */
     bool updateStarted;        /* a KeyUpdate is queued in OpenSSL and not yet written */
     bool writeWaits;           /* OpenSSL holds the encrypted half of a Write that found no room */

@@ -91,7 +91,7 @@ static void ApplyModes(const KtlsOpenSsl* api, const KtlsContext* context, int32
     (void)api->SSL_CTX_ctrl(context->context, SSL_CTRL_CLEAR_MODE, SSL_MODE_AUTO_RETRY, NULL);
 
     uint64_t set = SSL_OP_NO_COMPRESSION;
-    uint64_t clear = 0;
+    uint64_t clear = SSL_OP_IGNORE_UNEXPECTED_EOF; /* openssl.cnf may have set it: KtlsNative_AllowTruncation decides */
     set |= context->server ? SSL_OP_CIPHER_SERVER_PREFERENCE : 0;
     set |= (flags & KTLS_FLAG_NO_TICKETS) != 0 ? SSL_OP_NO_TICKET : 0;
     /* Set or cleared, not left alone: openssl.cnf may have preset either. */
@@ -131,15 +131,38 @@ static bool ApplySessions(const KtlsOpenSsl* api, const KtlsContext* context, co
                named ? (unsigned int)options->sessionIdContextLength : sizeof(s_id) - 1) == 1;
 }
 
-static bool ApplyVersionsAndCiphers(
-    const KtlsOpenSsl* api, const KtlsContext* context, const KtlsContextOptions* options)
+/* As .NET limits versions: by options, with the bounds of openssl.cnf taken away. Bounds would limit the same, but change
+ * the ClientHello: OpenSSL leaves out signature algorithms and extensions by them. */
+static bool ApplyVersions(const KtlsOpenSsl* api, SSL_CTX* context, const KtlsContextOptions* options)
 {
-    SSL_CTX* ctx = context->context;
-    return (options->minVersion == 0 ||
-            api->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MIN_PROTO_VERSION, options->minVersion, NULL) == 1) &&
-           (options->maxVersion == 0 ||
-            api->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_MAX_PROTO_VERSION, options->maxVersion, NULL) == 1) &&
-           (options->cipherList == NULL || api->SSL_CTX_set_cipher_list(ctx, options->cipherList) == 1) &&
+    static const struct
+    {
+        int32_t version;
+        uint64_t without;
+    } s_versions[] = {
+        {SSL3_VERSION, SSL_OP_NO_SSLV3},     {TLS1_VERSION, SSL_OP_NO_TLSV1},     {TLS1_1_VERSION, SSL_OP_NO_TLSV1_1},
+        {TLS1_2_VERSION, SSL_OP_NO_TLSV1_2}, {TLS1_3_VERSION, SSL_OP_NO_TLSV1_3},
+    };
+    if (options->minVersion == 0 && options->maxVersion == 0)
+    {
+        return true;
+    }
+
+    uint64_t without = 0;
+    for (size_t i = 0; i < sizeof(s_versions) / sizeof(s_versions[0]); i++)
+    {
+        bool below = s_versions[i].version < options->minVersion;
+        bool above = options->maxVersion != 0 && s_versions[i].version > options->maxVersion;
+        without |= below || above ? s_versions[i].without : 0;
+    }
+    (void)api->SSL_CTX_set_options(context, without);
+    return api->SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, 0, NULL) == 1 &&
+           api->SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, 0, NULL) == 1;
+}
+
+static bool ApplyCiphers(const KtlsOpenSsl* api, SSL_CTX* ctx, const KtlsContextOptions* options)
+{
+    return (options->cipherList == NULL || api->SSL_CTX_set_cipher_list(ctx, options->cipherList) == 1) &&
            (options->cipherSuites == NULL || api->SSL_CTX_set_ciphersuites(ctx, options->cipherSuites) == 1) &&
            (options->signatureAlgorithms == NULL ||
             api->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_SIGALGS_LIST, 0, (void*)(uintptr_t)options->signatureAlgorithms) == 1);
@@ -227,8 +250,8 @@ static bool Apply(const KtlsOpenSsl* api, KtlsContext* context, const KtlsContex
     ApplyModes(api, context, options->flags);
     ApplyVerification(api, context, options->flags);
     ApplyPauses(api, context, options->flags);
-    return ApplySessions(api, context, options) && ApplyVersionsAndCiphers(api, context, options) &&
-           ApplyAlpn(api, context, options) && ApplyCertificates(api, context, options) &&
+    return ApplySessions(api, context, options) && ApplyVersions(api, context->context, options) &&
+           ApplyCiphers(api, context->context, options) && ApplyAlpn(api, context, options) && ApplyCertificates(api, context, options) &&
            ApplyClientCas(api, context, options);
 }
 

@@ -67,8 +67,8 @@ KTLS_EXPORT int32_t KtlsNative_ErrorText(int64_t openSslError, uint8_t* text, in
 #define KTLS_STATUS_OK 0
 #define KTLS_STATUS_WANT_READ 1      /* needs bytes from the peer: wait for readability, call again */
 #define KTLS_STATUS_WANT_WRITE 2     /* the socket's send buffer is full: wait for writability, call again */
-#define KTLS_STATUS_CLOSE_NOTIFY 3   /* the peer ended its direction properly (RFC 8446, 6.1) */
-#define KTLS_STATUS_UNEXPECTED_EOF 4 /* FIN without close_notify: a truncation, never an end of stream */
+#define KTLS_STATUS_CLOSE_NOTIFY 3   /* the peer ended its direction (RFC 8446, 6.1) */
+#define KTLS_STATUS_UNEXPECTED_EOF 4 /* FIN without close_notify: a truncation (see KtlsNative_AllowTruncation) */
 #define KTLS_STATUS_SYSCALL 5        /* a socket call failed: sysErrno */
 #define KTLS_STATUS_TLS_ERROR 6      /* OpenSSL failed: openSslError; an alert may have been sent or received */
 /* From Handshake only: it waits for the caller, says the same again until then, and pauses at most once at each. */
@@ -122,8 +122,10 @@ typedef struct KtlsContextOptions
 {
     int32_t role;                 /* KTLS_ROLE_* */
     int32_t flags;                /* KTLS_FLAG_* */
-    int32_t minVersion;           /* 0 (library default) or 0x0301 to 0x0304 */
-    int32_t maxVersion;           /* 0 (library default) or 0x0301 to 0x0304, not below minVersion */
+    /* 0, or 0x0301 to 0x0304, maxVersion not below minVersion. Both 0: the library's default, openssl.cnf included.
+     * Otherwise 0 is no limit. */
+    int32_t minVersion;
+    int32_t maxVersion;
     const char* cipherList;       /* TLS 1.2 and below, OpenSSL syntax; NULL: library default */
     const char* cipherSuites;     /* TLS 1.3, OpenSSL syntax; NULL: library default */
     const uint8_t* alpn;          /* ALPN protocol list in wire form (RFC 7301, 3.1); NULL with alpnLength 0: none */
@@ -185,6 +187,11 @@ typedef int32_t (*KtlsVerifyCallback)(intptr_t state, const intptr_t* chain, int
  * session brings no certificate to judge. */
 KTLS_EXPORT int32_t KtlsNative_Handshake(
     KtlsConnection* connection, int32_t socket, KtlsVerifyCallback verify, intptr_t state, KtlsResult* result);
+
+/* From now on a FIN without close_notify is CLOSE_NOTIFY, unless it comes within a record; for the caller who knows by
+ * other means where the data ends. Both directions go on as after a close_notify. ENOTCONN before the handshake has
+ * ended well. */
+KTLS_EXPORT int32_t KtlsNative_AllowTruncation(KtlsConnection* connection);
 
 /* ---------------------------------------------------------------- pauses of the handshake */
 

@@ -58,7 +58,9 @@ static long AfterRead(
     const KtlsOpenSsl* api = KtlsOpenSsl_Get();
     if (returned == 0)
     {
-        SpareSession(api, (const KtlsConnection*)(void*)api->BIO_get_callback_arg(bio));
+        KtlsConnection* connection = (KtlsConnection*)(void*)api->BIO_get_callback_arg(bio);
+        connection->finSeen = true;
+        SpareSession(api, connection);
     }
     else if (returned < 0 && error == EBADMSG)
     {
@@ -107,6 +109,41 @@ void KtlsIo_Settle(const KtlsOpenSsl* api, KtlsConnection* connection, KtlsResul
     KtlsConnection_NoteFailure(api, connection, result);
 }
 
+int32_t KtlsNative_AllowTruncation(KtlsConnection* connection)
+{
+    const KtlsOpenSsl* api = KtlsOpenSsl_Get();
+    if (api == NULL)
+    {
+        return ENOSYS;
+    }
+    if (!KtlsConnection_IsValid(connection))
+    {
+        return EINVAL;
+    }
+    if (api->BIO_set_callback_ex == NULL)
+    {
+        return ENOSYS;
+    }
+    if (!connection->established)
+    {
+        return ENOTCONN;
+    }
+    (void)api->SSL_set_options(connection->ssl, SSL_OP_IGNORE_UNEXPECTED_EOF);
+    connection->allowsTruncation = true;
+    return 0;
+}
+
+/* OpenSSL then takes any FIN for a close_notify, also one within a record. "RH" is its word for waiting for a record's
+ * header; the bytes of a part of one count as pending. */
+static void FindTruncatedRecord(const KtlsOpenSsl* api, const KtlsConnection* connection, KtlsResult* result)
+{
+    if (connection->finSeen && connection->allowsTruncation && result->status == KTLS_STATUS_CLOSE_NOTIFY &&
+        (result->pending != 0 || strcmp(api->SSL_rstate_string(connection->ssl), "RH") != 0))
+    {
+        result->status = KTLS_STATUS_UNEXPECTED_EOF;
+    }
+}
+
 int32_t KtlsNative_Read(
     KtlsConnection* connection, int32_t socket, uint8_t* buffer, int32_t capacity, KtlsResult* result)
 {
@@ -145,6 +182,7 @@ int32_t KtlsNative_Read(
         explicit_bzero(&scratch, sizeof(scratch));
     } while (KtlsResult_Complete(api, connection->ssl, returned, error, false, result));
 
+    FindTruncatedRecord(api, connection, result);
     if (result->status == KTLS_STATUS_OK && capacity > 0)
     {
         result->bytes = returned;

@@ -125,14 +125,22 @@ enum
     X509_V_ERR_APPLICATION_VERIFICATION = 50,
 
     SSL3_VERSION = 0x0300,
+    TLS1_VERSION = 0x0301,
+    TLS1_1_VERSION = 0x0302,
     TLS1_2_VERSION = 0x0303,
     TLS1_3_VERSION = 0x0304
 };
 
 #define SSL_OP_ENABLE_KTLS ((uint64_t)1 << 3)
+#define SSL_OP_IGNORE_UNEXPECTED_EOF ((uint64_t)1 << 7)
 #define SSL_OP_NO_TICKET ((uint64_t)1 << 14)
 #define SSL_OP_NO_COMPRESSION ((uint64_t)1 << 17)
 #define SSL_OP_CIPHER_SERVER_PREFERENCE ((uint64_t)1 << 22)
+#define SSL_OP_NO_SSLV3 ((uint64_t)1 << 25)
+#define SSL_OP_NO_TLSV1 ((uint64_t)1 << 26)
+#define SSL_OP_NO_TLSV1_2 ((uint64_t)1 << 27)
+#define SSL_OP_NO_TLSV1_1 ((uint64_t)1 << 28)
+#define SSL_OP_NO_TLSV1_3 ((uint64_t)1 << 29)
 #define SSL_OP_NO_RENEGOTIATION ((uint64_t)1 << 30)
 
 /* First release whose record layer can hand the kernel a new key. */
@@ -236,6 +244,7 @@ typedef long (*KtlsBioCallback)(
     REQUIRED(int, SSL_get_shutdown, (const SSL* ssl))                                                                  \
     REQUIRED(int, SSL_get_error, (const SSL* ssl, int returned))                                                       \
     REQUIRED(int, SSL_want, (const SSL* ssl))                                                                          \
+    REQUIRED(const char*, SSL_rstate_string, (const SSL* ssl))                                                         \
     REQUIRED(int, SSL_has_pending, (const SSL* ssl))                                                                   \
     REQUIRED(int, SSL_pending, (const SSL* ssl))                                                                       \
     OPTIONAL(int, SSL_key_update, (SSL* ssl, int type))                                                                \

@@ -23,9 +23,9 @@ namespace KernelTls;
 /// </para>
 /// <para>
 /// Two things differ from <see cref="SslStream"/> on purpose. A connection that the peer closes without the close_notify alert
-/// (RFC 8446, section 6.1) ends in an <see cref="IOException"/>, not in an end of stream, because data may be missing. And
-/// disposing sends close_notify, waiting for room
-/// in the send buffer for at most three seconds.
+/// (RFC 8446, section 6.1) ends in an <see cref="IOException"/>, not in an end of stream, because data may be missing
+/// (<see cref="KtlsOptions.AllowTruncation"/> makes it one). And disposing sends close_notify, waiting for room in the send
+/// buffer for at most three seconds.
 /// </para>
 /// </remarks>
 public partial class KtlsStream : SslStream

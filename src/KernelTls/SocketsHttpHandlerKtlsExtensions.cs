@@ -22,6 +22,10 @@ public static class SocketsHttpHandlerKtlsExtensions
     /// handler; its <see cref="HttpRequestException.HttpRequestError"/> is
     /// <see cref="HttpRequestError.ConnectionError"/>, which the handler gives to whatever a ConnectCallback throws.
     /// </para>
+    /// <para>
+    /// A server that closes without close_notify ends the stream, as for the stock handler, which then sends a request again on
+    /// another connection where it may: <see cref="KtlsOptions.AllowTruncation"/>.
+    /// </para>
     /// <para>Call it before the handler's first request; not thread-safe.</para>
     /// </remarks>
     /// <param name="handler">The handler; its ConnectCallback is set.</param>

@@ -15,6 +15,9 @@ namespace KernelTls.ConformanceTests;
 /// </summary>
 public class DefaultNegotiationTests
 {
+    /// <summary>No handshake with this name ever ends: there is no session to offer.</summary>
+    private const string Host = "negotiation.test";
+
     private const SslProtocols Both = SslProtocols.Tls12 | SslProtocols.Tls13;
 
     public static TheoryData<TlsMode, SslProtocols> Versions =>
@@ -35,6 +38,7 @@ public class DefaultNegotiationTests
                 using SocketPair sockets = await SocketPair.ConnectAsync();
                 await using SslStream client = Modes.Create(each, new NetworkStream(sockets.Client));
                 SslClientAuthenticationOptions options = Handshakes.ClientOptions(version);
+                options.TargetHost = Host;
                 options.AllowTlsResume = resumes;
                 options.ApplicationProtocols = [SslApplicationProtocol.Http2, SslApplicationProtocol.Http11];
                 Task shaking = client.ShakeClientAsync(options);
@@ -66,6 +70,7 @@ public class DefaultNegotiationTests
             {
                 DefaultRequestVersion = Version.Parse(version), DefaultVersionPolicy = HttpVersionPolicy.RequestVersionExact,
             };
+            client.DefaultRequestHeaders.Host = Host;
             Task<string> asking = client.GetStringAsync(new Uri($"https://localhost:{((IPEndPoint)listener.LocalEndPoint!).Port}/"));
             using (Socket server = await listener.AcceptAsync().InTime("the connection of HttpClient"))
             {

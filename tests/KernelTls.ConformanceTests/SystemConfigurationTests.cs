@@ -4,8 +4,8 @@ using KernelTls.Tests;
 namespace KernelTls.ConformanceTests;
 
 /// <summary>
-/// OpenSSL reads openssl.cnf once, as it is loaded: so <see cref="DefaultNegotiationTests"/> run again, each time in a process of
-/// their own under another configuration.
+/// OpenSSL reads openssl.cnf once, as it is loaded: so tests run again, each time in a process of their own under another
+/// configuration.
 /// </summary>
 public class SystemConfigurationTests
 {
@@ -25,7 +25,15 @@ public class SystemConfigurationTests
 
     [Theory]
     [MemberData(nameof(Configurations))]
-    public async Task What_is_negotiated_follows_the_configuration_as_on_SslStream(string systemDefault)
+    public Task What_is_negotiated_follows_the_configuration_as_on_SslStream(string systemDefault) =>
+        RunUnderAsync(systemDefault, typeof(DefaultNegotiationTests));
+
+    /// <summary>What the options say of an end without close_notify is not the configuration's to change.</summary>
+    [Fact]
+    public Task An_end_without_close_notify_is_what_the_options_say_under_any_configuration() =>
+        RunUnderAsync("Options = IgnoreUnexpectedEOF", typeof(TruncationTests));
+
+    private static async Task RunUnderAsync(string systemDefault, Type tests)
     {
         using TemporaryDirectory directory = new();
         string path = directory["openssl.cnf"];
@@ -41,7 +49,7 @@ public class SystemConfigurationTests
             """, TestContext.Current.CancellationToken);
 
         ProcessStartInfo start = new(
-            "dotnet", [typeof(SystemConfigurationTests).Assembly.Location, "-class", typeof(DefaultNegotiationTests).FullName!])
+            "dotnet", [typeof(SystemConfigurationTests).Assembly.Location, "-class", tests.FullName!])
         {
             RedirectStandardOutput = true,
         };

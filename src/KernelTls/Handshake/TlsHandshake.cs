@@ -268,6 +268,11 @@ internal sealed class TlsHandshake : IDisposable
             _verifier.Refusal?.Throw();
         }
 
+        if (_options.AllowTruncation == true)
+        {
+            _connection.AllowTruncation();
+        }
+
         bool shown = _settings.IsServer || (info.Resumed != 0 ? _offered.ShowedCertificate : info.CertificateRequested != 0);
         TlsSession session = new(
             _socket,

@@ -29,7 +29,8 @@ internal sealed class KtlsConnector
             return transport;
         }
 
-        KtlsStream stream = new(transport, leaveInnerStreamOpen: false, _options);
+        // HTTP knows where an answer ends, and the handler what to do where the connection ends first.
+        KtlsStream stream = new(transport, leaveInnerStreamOpen: false, _options.ForFramedProtocol());
         try
         {
             await stream.AuthenticateAsClientAsync(OptionsFor(context.InitialRequestMessage), cancellationToken).ConfigureAwait(false);

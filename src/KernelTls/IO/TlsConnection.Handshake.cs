@@ -23,6 +23,15 @@ internal sealed partial class TlsConnection
         return supported;
     }
 
+    /// <summary>Makes an end without close_notify an end of the stream from now on, unless it comes within a record.</summary>
+    public void AllowTruncation()
+    {
+        lock (_lock)
+        {
+            Check(KtlsNative.KtlsNative_AllowTruncation(_handle));
+        }
+    }
+
     private unsafe NativeResult Judged(
         PeerVerifier verifier,
         delegate*<SafeTlsConnectionHandle, SafeSocketHandle, delegate* unmanaged<nint, nint*, int, int>, nint, NativeResult*, int> step,

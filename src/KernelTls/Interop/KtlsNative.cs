@@ -40,6 +40,9 @@ internal static unsafe partial class KtlsNative
         NativeResult* result);
 
     [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_AllowTruncation(SafeTlsConnectionHandle connection);
+
+    [LibraryImport(LibraryName)]
     internal static partial int KtlsNative_GetClientHello(SafeTlsConnectionHandle connection, ClientHelloData* clientHello);
 
     [LibraryImport(LibraryName)]

@@ -1,0 +1,87 @@
+using System.Net.Sockets;
+using System.Security.Authentication;
+using KernelTls.Tests;
+
+namespace KernelTls.ConformanceTests;
+
+/// <summary>
+/// An end without close_notify (RFC 8446, 6.1): an error by default, an end of stream as on SslStream where the options allow it.
+/// An end inside a record is an error everywhere.
+/// </summary>
+public class TruncationTests
+{
+    public static TheoryData<TlsMode, SslProtocols> All => Modes.All;
+
+    public static TheoryData<TlsMode, SslProtocols> OnOpenSsl => Modes.AllOnOpenSsl;
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_close_notify_is_an_end_of_stream_whatever_the_options_say(TlsMode mode, SslProtocols version)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version, tune: o => o.AllowTruncation = true);
+        await pair.Client.WriteAsync(new byte[] { 1 }).InTime();
+        await pair.Client.ShutdownAsync().InTime();
+        Assert.Equal(1, await pair.Server.ReadAsync(new byte[2]).InTime());
+        Assert.Equal(0, await pair.Server.ReadAsync(new byte[2]).InTime());
+        await pair.Server.ShutdownAsync().InTime();
+        Assert.Equal(0, await pair.Client.ReadAsync(new byte[2]).InTime());
+    }
+
+    /// <summary>How many bytes of a record's 105 arrive: a part of its header, the header, and some of its contents.</summary>
+    public static TheoryData<TlsMode, SslProtocols, int> Parts => Modes.AllWith(1, 4, 5, 6, 104);
+
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task An_end_without_close_notify_is_an_error_unless_the_options_say_otherwise(TlsMode mode, SslProtocols version)
+    {
+        foreach (bool? allow in new bool?[] { null, false })
+        {
+            await using TlsPair pair = await TlsPair.ConnectAsync(mode, version, tune: o => o.AllowTruncation = allow);
+            pair.ClientSocket.Shutdown(SocketShutdown.Send);
+
+            await Assert.ThrowsAsync<IOException>(() => pair.Server.ReadAsync(new byte[1]).InTime());
+            await Assert.ThrowsAsync<IOException>(() => Limits.Blocking(() => pair.Server.Read(new byte[1])).InTime());
+        }
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task An_end_without_close_notify_is_an_end_of_stream_where_the_options_allow_it(TlsMode mode, SslProtocols version)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version, tune: o => o.AllowTruncation = true);
+        await pair.Client.WriteAsync(new byte[] { 1, 2, 3 }).InTime();
+        pair.ClientSocket.Shutdown(SocketShutdown.Send);
+
+        byte[] buffer = new byte[5000];
+        Assert.Equal(3, await pair.Server.ReadAtLeastAsync(buffer, 3).InTime("the data in front of the end"));
+        Assert.Equal(0, await pair.Server.ReadAsync(buffer).InTime());
+        Assert.Equal(0, await pair.Server.ReadAsync(Memory<byte>.Empty).InTime());
+        Assert.Equal(0, await Limits.Blocking(() => pair.Server.Read(buffer)).InTime());
+
+        // The other half goes on.
+        await pair.Server.WriteAsync(new byte[] { 4 }).InTime();
+        Assert.Equal(1, await pair.Client.ReadAsync(buffer).InTime());
+    }
+
+    [Theory]
+    [MemberData(nameof(Parts))]
+    public async Task An_end_inside_a_record_is_an_error_whatever_the_options_say(TlsMode mode, SslProtocols version, int part)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, TlsMode.Stock, version, tune: o => o.AllowTruncation = true);
+        await pair.ServerSocket.SendAsync(new byte[] { 23, 3, 3, 0, 100 }.Concat(new byte[100]).Take(part).ToArray());
+        pair.ServerSocket.Shutdown(SocketShutdown.Send);
+
+        await Assert.ThrowsAnyAsync<IOException>(() => pair.Client.ReadAsync(new byte[1]).InTime());
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_reset_is_an_error_whatever_the_options_say(TlsMode mode, SslProtocols version)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version, tune: o => o.AllowTruncation = true);
+        pair.ClientSocket.LingerState = new LingerOption(true, 0);
+        pair.ClientSocket.Dispose();
+
+        await Assert.ThrowsAnyAsync<IOException>(() => pair.Server.ReadAsync(new byte[1]).InTime());
+    }
+}
