@@ -58,6 +58,9 @@ internal static partial class Certificates
 #pragma warning disable SYSLIB0057 // The base type has no other way to be made.
     /// <summary>The certificate alone, by the type from before X509Certificate2.</summary>
     public static X509Certificate BaseType(X509Certificate2 certificate) => new(certificate.RawData);
+
+    /// <summary>The certificate with its key, by the type from before X509Certificate2.</summary>
+    public static X509Certificate BaseTypeWithKey(X509Certificate2 certificate) => new(certificate.Export(X509ContentType.Pfx));
 #pragma warning restore SYSLIB0057
 
     /// <summary>Trusts the test authority and nobody else.</summary>

@@ -29,11 +29,14 @@ internal static class OwnCertificates
 
     /// <summary>As <see cref="ContextOf"/>, for a server's configured certificate, which may be stapled.</summary>
     public static SslStreamCertificateContext? ServerContextOf(X509Certificate? certificate) =>
-        certificate is X509Certificate2 { HasPrivateKey: true } own && AppContext.TryGetSwitch(FetchOcspSwitch, out bool fetch) && fetch
+        FindWithPrivateKey(certificate) is { } own && AppContext.TryGetSwitch(FetchOcspSwitch, out bool fetch) && fetch
             ? s_stapling.GetValue(own, static c => RuntimeInternals.CreateCertificateContext(c, fetchOcsp: true))
             : ContextOf(certificate);
 
-    /// <summary>The certificate itself where it has its key; else the one in the user's store that is the same and has it.</summary>
+    /// <summary>
+    /// The certificate itself where it has its key, by the type that shows it; else the one in the user's store that is the same
+    /// and has it.
+    /// </summary>
     private static X509Certificate2? FindWithPrivateKey(X509Certificate? certificate)
     {
         if (certificate is null or X509Certificate2 { HasPrivateKey: true })
@@ -46,8 +49,30 @@ internal static class OwnCertificates
             return known;
         }
 
-        X509Certificate2? found = FindInStore(certificate);
+        X509Certificate2? found = certificate is X509Certificate2 ? null : FindInBaseType(certificate);
+        found ??= FindInStore(certificate);
         return found is null ? null : s_withKeys.GetValue(certificate, _ => found);
+    }
+
+    /// <summary>An X509Certificate may hold a key and has no member that says so.</summary>
+    private static X509Certificate2? FindInBaseType(X509Certificate certificate)
+    {
+        try
+        {
+            X509Certificate2 copy = new(certificate);
+            if (copy.HasPrivateKey)
+            {
+                return copy;
+            }
+
+            copy.Dispose();
+            return null;
+        }
+        catch (CryptographicException)
+        {
+            // A certificate that cannot be read, such as an empty one: no key, as in SslStream.
+            return null;
+        }
     }
 
     private static X509Certificate2? FindInStore(X509Certificate certificate)
