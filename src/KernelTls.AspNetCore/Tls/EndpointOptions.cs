@@ -70,6 +70,7 @@ internal sealed class EndpointOptions(object httpsMiddleware)
     {
         SslServerAuthenticationOptions options = new()
         {
+            ServerCertificate = https.ServerCertificateSelector is null ? https.ServerCertificate : null,
             ServerCertificateContext = _certificate,
             ClientCertificateRequired =
                 https.ClientCertificateMode is ClientCertificateMode.AllowCertificate or ClientCertificateMode.RequireCertificate,
