@@ -1,6 +1,9 @@
+using System.Net.Sockets;
 using System.Runtime.InteropServices;
+using KernelTls.Interop;
 using KernelTls.IO;
 using KernelTls.Offload;
+using KernelTls.Tests;
 
 namespace KernelTls.UnitTests;
 
@@ -36,6 +39,32 @@ public partial class SocketPollerTests
         int made = poller.Descriptor;
         Assert.InRange(made, 0, int.MaxValue);
         Assert.Equal(made, poller.Descriptor);
+    }
+
+    /// <summary>
+    /// What the first connection's caller has in its AsyncLocals (logging scopes, activities) is neither kept alive by the poller nor
+    /// seen by the reports of other connections.
+    /// </summary>
+    [Fact]
+    public async Task The_poller_s_thread_has_nothing_of_whoever_started_it()
+    {
+        Assert.Equal(KtlsFallbackReason.None, Platform.Current.DirectReason);
+        AsyncLocal<string?> scope = new() { Value = "the first connection" };
+        SocketPoller poller = new();
+        using SocketPair sockets = await SocketPair.ConnectAsync();
+        TaskCompletionSource<string?> seen = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        long token = poller.Expect(_ => seen.TrySetResult(scope.Value));
+        int watch = Arm(poller.Descriptor, sockets.Client.SafeHandle, token);
+
+        Assert.Null(await seen.Task.InTime("a report that the socket is writable"));
+        Assert.Equal(0, KtlsNative.KtlsNative_PollerDisarm(poller.Descriptor, watch));
+    }
+
+    private static unsafe int Arm(int poller, SafeSocketHandle socket, long token)
+    {
+        int watch;
+        Assert.Equal(0, KtlsNative.KtlsNative_PollerArm(poller, socket, NativeWait.Writable, token, &watch));
+        return watch;
     }
 
     [LibraryImport("libc")]

@@ -67,7 +67,9 @@ internal sealed class SocketPoller
         }
 
         int poller = created;
-        new Thread(() => Serve(poller)) { IsBackground = true, Name = "KernelTls poller" }.Start();
+
+        // Unsafe: the thread serves the whole process, and must not keep the ExecutionContext of whoever came first.
+        new Thread(() => Serve(poller)) { IsBackground = true, Name = "KernelTls poller" }.UnsafeStart();
         return poller;
     }
 
