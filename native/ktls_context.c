@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "ktls_context.h"
 #include "ktls_certificate.h"
+#include "ktls_connection.h"
 #include "ktls_handshake.h"
 #include "ktls_hello.h"
 #include "ktls_messages.h"
@@ -245,11 +246,24 @@ static void ApplyPauses(const KtlsOpenSsl* api, const KtlsContext* context, int3
     }
 }
 
+static void LogKeys(const SSL* ssl, const char* line)
+{
+    const KtlsConnection* connection = KtlsConnection_Of(KtlsOpenSsl_Get(), ssl);
+    if (connection != NULL && connection->context->keyLog != NULL)
+    {
+        connection->context->keyLog(line);
+    }
+}
+
 static bool Apply(const KtlsOpenSsl* api, KtlsContext* context, const KtlsContextOptions* options)
 {
     ApplyModes(api, context, options->flags);
     ApplyVerification(api, context, options->flags);
     ApplyPauses(api, context, options->flags);
+    if (options->keyLog != NULL)
+    {
+        api->SSL_CTX_set_keylog_callback(context->context, LogKeys);
+    }
     return ApplySessions(api, context, options) && ApplyVersions(api, context->context, options) &&
            ApplyCiphers(api, context->context, options) && ApplyAlpn(api, context, options) && ApplyCertificates(api, context, options) &&
            ApplyClientCas(api, context, options);
@@ -267,6 +281,7 @@ static KtlsContext* Allocate(const KtlsContextOptions* options)
     context->pausesAtCertificate = (options->flags & KTLS_FLAG_PAUSE_AT_CERTIFICATE) != 0;
     context->answersLater = (options->flags & KTLS_FLAG_POST_HANDSHAKE_AUTH) != 0;
     context->flags = options->flags;
+    context->keyLog = options->keyLog;
     atomic_init(&context->references, 1);
     if (options->alpnLength > 0)
     {

@@ -17,6 +17,7 @@ struct KtlsContext
     uint32_t magic;
     atomic_int references; /* the caller's and one for each connection */
     bool server;
+    KtlsKeyLogCallback keyLog; /* NULL for none */
     int32_t flags; /* KTLS_FLAG_*, as given */
     bool verifiesPeer;
     bool pausesAtCertificate; /* a CertificateRequest stops the handshake */

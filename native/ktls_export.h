@@ -118,6 +118,10 @@ typedef struct KtlsBlob
 #define KTLS_FLAG_CLIENT_SESSIONS 0x100      /* client: keep new sessions for TakeSession; not with NO_TICKETS */
 #define KTLS_FLAG_POST_HANDSHAKE_AUTH 0x200  /* client: offers to be asked for its certificate later (TLS 1.3) */
 
+/* Gets each secret of a connection as a line for SSLKEYLOGFILE, NUL-terminated, without a newline, valid during the call:
+ * whoever has the line can decrypt the connection. Must not call back into the shim. */
+typedef void (*KtlsKeyLogCallback)(const char* line);
+
 typedef struct KtlsContextOptions
 {
     int32_t role;                 /* KTLS_ROLE_* */
@@ -140,8 +144,9 @@ typedef struct KtlsContextOptions
     int32_t clientCaCount;           /* 0 or more */
     const KtlsBlob* clientCas;       /* server: DER certificates whose subjects a CertificateRequest announces */
     const char* signatureAlgorithms; /* OpenSSL syntax ("ECDSA+SHA256:..."), offered and accepted; NULL: default */
+    KtlsKeyLogCallback keyLog;       /* called from the handshakes of its connections; NULL: none */
 } KtlsContextOptions;
-_Static_assert(sizeof(KtlsContextOptions) == 96, "mirrored by the managed side");
+_Static_assert(sizeof(KtlsContextOptions) == 104, "mirrored by the managed side");
 
 /* Creates an SSL_CTX. EINVAL also for a client without KTLS_FLAG_VERIFY_PEER, for an unknown flag, for a flag or member
  * of the other role, and for both of KTLS_FLAG_SEND_ONLY and KTLS_FLAG_RECEIVE_ONLY. A server may have no certificate:

@@ -32,6 +32,7 @@ typedef int (*KtlsClientHelloCallback)(SSL* ssl, int* alert, void* argument);
 typedef int (*KtlsCertificateCallback)(SSL* ssl, void* argument);
 typedef void (*KtlsMessageCallback)(
     int written, int version, int contentType, const void* data, size_t length, SSL* ssl, void* argument);
+typedef void (*KtlsKeyLogFunction)(const SSL* ssl, const char* line);
 typedef int (*KtlsNewSessionCallback)(SSL* ssl, SSL_SESSION* session);
 typedef void (*KtlsAnyCallback)(void); /* cast back by the ctrl that takes it */
 
@@ -202,6 +203,7 @@ typedef long (*KtlsBioCallback)(
         (SSL_CTX* context, KtlsStoreVerifyCallback callback, void* argument))                                          \
     REQUIRED(int, SSL_CTX_get_verify_mode, (const SSL_CTX* context))                                                   \
     REQUIRED(int, SSL_CTX_add_client_CA, (SSL_CTX* context, X509* authority))                                          \
+    REQUIRED(void, SSL_CTX_set_keylog_callback, (SSL_CTX* context, KtlsKeyLogFunction callback))                      \
     REQUIRED(void, SSL_CTX_set_cert_cb, (SSL_CTX* context, KtlsCertificateCallback callback, void* argument))          \
     REQUIRED(void, SSL_CTX_sess_set_new_cb, (SSL_CTX* context, KtlsNewSessionCallback callback))                       \
     OPTIONAL(int, SSL_CTX_set_num_tickets, (SSL_CTX* context, size_t count))                                           \

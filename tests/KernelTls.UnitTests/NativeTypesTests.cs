@@ -74,8 +74,8 @@ public class NativeTypesTests
     {
         // four int32 0 to 15, cipherList 16, cipherSuites 24, alpn 32, alpnLength 40, certificateCount 44,
         // certificates 48, privateKey 56, sessionIdContext 64, sessionIdContextLength 72, clientCaCount 76, clientCas 80,
-        // signatureAlgorithms 88: 96.
-        Assert.Equal(96, Unsafe.SizeOf<ContextOptions>());
+        // signatureAlgorithms 88, keyLog 96: 104.
+        Assert.Equal(104, Unsafe.SizeOf<ContextOptions>());
         Assert.Equal(16, Offset<ContextOptions>(nameof(ContextOptions.CipherList)));
         Assert.Equal(40, Offset<ContextOptions>(nameof(ContextOptions.AlpnLength)));
         Assert.Equal(44, Offset<ContextOptions>(nameof(ContextOptions.CertificateCount)));

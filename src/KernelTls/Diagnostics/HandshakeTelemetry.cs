@@ -1,11 +1,12 @@
 using System.Diagnostics;
+using KernelTls.Interop;
 using KernelTls.IO;
 
 namespace KernelTls.Diagnostics;
 
 /// <summary>
 /// What one handshake on OpenSSL tells whoever listens: an activity with the stock stream's source, name and tags, so that a
-/// trace looks the same with kernel TLS; its duration; events.
+/// trace looks the same with kernel TLS; the events of the runtime's own source; its duration; events of this library.
 /// </summary>
 internal readonly struct HandshakeTelemetry
 {
@@ -13,12 +14,19 @@ internal readonly struct HandshakeTelemetry
 
     private readonly Activity? _activity;
     private readonly bool _isServer;
+    private readonly bool _toldStart;
     private readonly long _started;
 
     private HandshakeTelemetry(bool isServer, string targetHost)
     {
         _isServer = isServer;
         _started = Stopwatch.GetTimestamp();
+        _toldStart = RuntimeTelemetry.IsEnabled;
+        if (_toldStart)
+        {
+            RuntimeTelemetry.Started(isServer, targetHost);
+        }
+
         _activity = s_source.StartActivity("Experimental.System.Net.Security.TlsHandshake");
         if (_activity is { } activity)
         {
@@ -45,6 +53,12 @@ internal readonly struct HandshakeTelemetry
             activity.Dispose();
         }
 
+        if (_toldStart)
+        {
+            RuntimeTelemetry.Completed(session.Protocol, _started);
+            session.NoteToldOpen();
+        }
+
         KtlsMeter.HandshakeCompleted(Stopwatch.GetElapsedTime(_started), session);
         KtlsEventSource.Log.HandshakeCompleted(session);
     }
@@ -60,6 +74,11 @@ internal readonly struct HandshakeTelemetry
             }
 
             activity.Dispose();
+        }
+
+        if (_toldStart)
+        {
+            RuntimeTelemetry.Failed(_isServer, _started, failure);
         }
 
         KtlsMeter.HandshakeFailed(Stopwatch.GetElapsedTime(_started), _isServer, failure);

@@ -125,6 +125,7 @@ internal static class TlsContexts
                     ClientCaCount = clientCas.Count,
                     ClientCas = clientCas.Count == 0 ? null : clientCas.Blobs,
                     SignatureAlgorithms = algorithms,
+                    KeyLog = RuntimeTelemetry.LogsKeys ? &RuntimeTelemetry.OnKeys : null,
                 };
                 nint context = 0;
                 NativeResult result;

@@ -12,6 +12,10 @@ namespace KernelTls.IO;
 /// <summary>An established connection: its two halves, what was negotiated, and where the data goes. Owns the SSL*.</summary>
 internal sealed partial class TlsSession : IDisposable
 {
+    // What the runtime's event source was told of this connection; 0: nothing.
+    private const int ToldOpen = 1;
+    private const int ToldClosed = 2;
+
     private readonly Socket _socket;
     private readonly TlsConnection _connection;
     private readonly SocketReceiver _socketReceiver;
@@ -19,6 +23,7 @@ internal sealed partial class TlsSession : IDisposable
     private readonly KtlsOffload? _counted;
     private KtlsOffload _offload;
     private bool _askedKernel;
+    private int _told;
     private bool _disposed;
 
     public TlsSession(
@@ -133,6 +138,16 @@ internal sealed partial class TlsSession : IDisposable
         }
     }
 
+    /// <summary>Notes that the runtime's event source counts this connection as open: its end will be told.</summary>
+    public void NoteToldOpen()
+    {
+        if (Interlocked.CompareExchange(ref _told, ToldOpen, 0) != 0)
+        {
+            // Disposed meanwhile.
+            RuntimeTelemetry.Closed(Protocol);
+        }
+    }
+
     /// <summary>Ends the sending half and leaves nothing unread that is not data: the socket can be closed.</summary>
     public void Close()
     {
@@ -154,6 +169,11 @@ internal sealed partial class TlsSession : IDisposable
         _connection.Dispose();
         if (!Interlocked.Exchange(ref _disposed, true))
         {
+            if (Interlocked.Exchange(ref _told, ToldClosed) == ToldOpen)
+            {
+                RuntimeTelemetry.Closed(Protocol);
+            }
+
             KtlsEventSource.Log.CountConnection(-1);
             if (_counted is { } offload)
             {

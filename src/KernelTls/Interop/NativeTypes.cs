@@ -143,6 +143,7 @@ internal unsafe struct ContextOptions
     public int ClientCaCount;
     public Blob* ClientCas;
     public byte* SignatureAlgorithms;
+    public delegate* unmanaged<byte*, void> KeyLog;
 }
 
 [StructLayout(LayoutKind.Sequential)]

@@ -1,0 +1,77 @@
+using System.Diagnostics;
+using System.Security.Authentication;
+using KernelTls.Tests;
+
+namespace KernelTls.ConformanceTests;
+
+/// <summary>
+/// SSLKEYLOGFILE with the AppContext switch System.Net.EnableSslKeyLogging, as on SslStream. .NET reads both once, at the first
+/// handshake, so each case is a process of its own.
+/// </summary>
+public class KeyLogTests
+{
+    private const string ModeVariable = "KERNELTLS_KEYLOG_MODE";
+    private const string FileVariable = "SSLKEYLOGFILE";
+    private const string Switch = "System.Net.EnableSslKeyLogging";
+
+    public static TheoryData<TlsMode, bool> All => Modes.With(true, false);
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task Secrets_are_logged_where_the_application_allows_it_and_only_there(TlsMode mode, bool allowed)
+    {
+        string[] labels = await SideBySide.RunAsync(mode, each => LogAsync(each, allowed));
+        if (allowed)
+        {
+            Assert.Contains("CLIENT_RANDOM", labels);
+            Assert.Contains("CLIENT_TRAFFIC_SECRET_0", labels);
+            Assert.Contains("SERVER_HANDSHAKE_TRAFFIC_SECRET", labels);
+        }
+        else
+        {
+            Assert.Empty(labels);
+        }
+    }
+
+    /// <summary>The process of its own. Both ends log.</summary>
+    [Fact(Explicit = true)]
+    public async Task Shake_hands()
+    {
+        string[] words = Environment.GetEnvironmentVariable(ModeVariable)!.Split(' ');
+        AppContext.SetSwitch(Switch, bool.Parse(words[1]));
+        TlsMode mode = Enum.Parse<TlsMode>(words[0]);
+        foreach (SslProtocols version in new[] { SslProtocols.Tls12, SslProtocols.Tls13 })
+        {
+            await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
+            await using TlsPair mixed = await TlsPair.ConnectAsync(mode, TlsMode.Stock, version);
+            await using TlsPair chosen = await TlsPair.ConnectAsync(mode, version, server: s =>
+            {
+                s.ServerCertificateContext = null;
+                s.ServerCertificateSelectionCallback = (_, _) => Certificates.Ecdsa;
+            });
+        }
+    }
+
+    private static async Task<string[]> LogAsync(TlsMode mode, bool allowed)
+    {
+        using TemporaryDirectory directory = new();
+        ProcessStartInfo start = new(
+            "dotnet",
+            [typeof(KeyLogTests).Assembly.Location, "-explicit", "only", "-method", $"{typeof(KeyLogTests).FullName}.{nameof(Shake_hands)}"])
+        {
+            RedirectStandardOutput = true,
+        };
+        start.Environment[ModeVariable] = $"{mode} {allowed}";
+        start.Environment[FileVariable] = directory["keys"];
+        using Process run = Process.Start(start)!;
+        string said = await run.StandardOutput.ReadToEndAsync().Within(4 * Limits.Wait, "the handshakes of the other process");
+        await run.WaitForExitAsync().InTime("the other process to end");
+        Assert.True(run.ExitCode == 0, said);
+        Assert.Contains("Total: 1,", said, StringComparison.Ordinal);
+
+        // Label, client random, secret: each of a connection is there by both ends.
+        return File.Exists(directory["keys"])
+            ? [.. File.ReadLines(directory["keys"]).Where(l => l != "").Select(l => l.Split(' ') is [var label, { Length: 64 }, { Length: >= 64 }] ? label : $"? {l}").Order()]
+            : [];
+    }
+}
