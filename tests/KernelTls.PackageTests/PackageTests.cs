@@ -34,6 +34,20 @@ public class PackageTests(Workshop workshop)
         }
     }
 
+    /// <summary>It uses what is internal to KernelTls: another version may lack it, and the application would fail at its start.</summary>
+    [Fact]
+    public async Task The_package_for_Kestrel_takes_no_other_version_of_KernelTls_than_its_own()
+    {
+        using ZipArchive package = await OpenAsync("KernelTls.AspNetCore", "nupkg");
+        XElement metadata = XDocument.Load(package.Entries.Single(e => e.Name.EndsWith(".nuspec", StringComparison.Ordinal)).Open())
+            .Root!.Elements().Single();
+        string version = metadata.Elements().Single(e => e.Name.LocalName == "version").Value;
+        XElement dependency = Assert.Single(metadata.Descendants(), e => e.Name.LocalName == "dependency");
+
+        Assert.Equal("KernelTls", dependency.Attribute("id")!.Value);
+        Assert.Equal($"[{version}]", dependency.Attribute("version")!.Value);
+    }
+
     [Fact]
     public async Task The_shim_is_there_for_every_platform_that_it_is_built_for()
     {
