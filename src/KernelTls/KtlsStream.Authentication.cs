@@ -18,6 +18,7 @@ public partial class KtlsStream
     private bool? _isServer;
     private KtlsFallbackReason _stays;
     private ExceptionDispatchInfo? _handshakeFailure;
+    private Socket? _alertedSocket;
 
     /// <summary>Shakes hands as a client, blocking; the inner stream's timeouts limit each wait.</summary>
     /// <param name="sslClientAuthenticationOptions">The options; see <see cref="KtlsFallbackReason"/> for those that stay with the base class.</param>
@@ -262,6 +263,7 @@ public partial class KtlsStream
             }
             catch (Exception e)
             {
+                _alertedSocket = handshake.AlertedSocket;
                 Fail(e, telemetry).Throw();
             }
         }
@@ -278,6 +280,7 @@ public partial class KtlsStream
             }
             catch (Exception e)
             {
+                _alertedSocket = handshake.AlertedSocket;
                 Fail(e, telemetry).Throw();
             }
         }

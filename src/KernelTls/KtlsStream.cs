@@ -149,7 +149,10 @@ public partial class KtlsStream : SslStream
         }
     }
 
-    /// <summary>Sends close_notify if it was not sent, waiting at most three seconds for room in the send buffer, and closes.</summary>
+    /// <summary>
+    /// Sends close_notify if it was not sent, waiting at most three seconds for room in the send buffer, and closes. After a
+    /// handshake that this end has refused, waits at most one second until the peer has closed, so that the alert is not lost.
+    /// </summary>
     /// <param name="disposing"><see langword="false"/> in the finalizer.</param>
     protected override void Dispose(bool disposing)
     {
@@ -161,6 +164,11 @@ public partial class KtlsStream : SslStream
         {
             // close_notify goes out first; closing the socket ends pending operations; the SSL* goes last.
             _session?.Close();
+            if (_alertedSocket is { } socket && !LeaveInnerStreamOpen)
+            {
+                AlertDelivery.Complete(socket);
+            }
+
             base.Dispose(disposing);
             _session?.Dispose();
         }
@@ -175,6 +183,10 @@ public partial class KtlsStream : SslStream
             if (_session is { } session)
             {
                 await session.CloseAsync().ConfigureAwait(false);
+            }
+            else if (_alertedSocket is { } socket && !LeaveInnerStreamOpen)
+            {
+                await AlertDelivery.CompleteAsync(socket).ConfigureAwait(false);
             }
 
             await base.DisposeAsync().ConfigureAwait(false);

@@ -113,6 +113,9 @@ internal sealed class TlsHandshake : IDisposable
 
     public bool IsServer => _settings.IsServer;
 
+    /// <summary>The socket, where this end has sent the peer a fatal alert; <see langword="null"/> otherwise.</summary>
+    public Socket? AlertedSocket { get; private set; }
+
     /// <summary>Client: the name as it was given; server: empty.</summary>
     public string TargetHost => _settings.GivenHost;
 
@@ -164,10 +167,27 @@ internal sealed class TlsHandshake : IDisposable
             case NativeStatus.WantCertificate:
                 return false;
             default:
+                NoteAlert(result);
+
                 // The verdict on the certificate is the cause; OpenSSL's error only echoes it.
                 _verifier.Refusal?.Throw();
                 throw TlsErrors.Handshake(result);
         }
+    }
+
+    /// <summary>OpenSSL ends what it refuses with an alert, and what the peer's alert has ended with none.</summary>
+    private void NoteAlert(in NativeResult result)
+    {
+        if (result.Status == NativeStatus.TlsError && !result.IsPeerAlert)
+        {
+            AlertedSocket = _socket;
+        }
+    }
+
+    private void Abort(TlsAlert alert)
+    {
+        _connection.Abort(alert);
+        AlertedSocket = _socket;
     }
 
     private static void Check(SocketOutcome outcome)
@@ -200,13 +220,13 @@ internal sealed class TlsHandshake : IDisposable
         catch
         {
             // The peer is told that it is not to blame; what went wrong is for this end only.
-            _connection.Abort(TlsAlert.InternalError);
+            Abort(TlsAlert.InternalError);
             throw;
         }
 
         if (chosen is null)
         {
-            _connection.Abort(hello.ServerName.Length > 0 ? TlsAlert.UnrecognizedName : TlsAlert.HandshakeFailure);
+            Abort(hello.ServerName.Length > 0 ? TlsAlert.UnrecognizedName : TlsAlert.HandshakeFailure);
             throw new AuthenticationException(
                 $"The ServerCertificateSelectionCallback gave no certificate for '{hello.ServerName}'.");
         }
@@ -219,7 +239,7 @@ internal sealed class TlsHandshake : IDisposable
     {
         if (TlsContexts.TryGet(settings.Context, out KtlsFallbackReason reason) is not { } context)
         {
-            _connection.Abort(TlsAlert.InternalError);
+            Abort(TlsAlert.InternalError);
             throw new AuthenticationException(
                 $"OpenSSL refused the options that a callback chose ({reason}): check that the certificate fits its key and the cipher suites exist.");
         }

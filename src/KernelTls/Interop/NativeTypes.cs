@@ -42,6 +42,9 @@ internal struct NativeResult
     public int Messages;
     private readonly int _reserved;
 
+    /// <summary>OpenSSL's error is an alert that the peer has sent.</summary>
+    public readonly bool IsPeerAlert => Reason >= 1000;
+
     /// <summary>OpenSSL holds bytes that were received and not handed out.</summary>
     public readonly bool Pending => _pending != 0;
 
