@@ -29,14 +29,17 @@ public static class SocketsHttpHandlerKtlsExtensions
     /// <para>Call it before the handler's first request; not thread-safe.</para>
     /// </remarks>
     /// <param name="handler">The handler; its ConnectCallback is set.</param>
-    /// <param name="options">How kernel TLS is used; <see langword="null"/>: as the environment says.</param>
+    /// <param name="options">
+    /// How kernel TLS is used; <see langword="null"/>: <see cref="KtlsMode.Preferred"/>, as <c>UseKernelTls()</c> means on a web host
+    /// and on an endpoint. Options whose <see cref="KtlsOptions.Mode"/> was not set say <see cref="KtlsMode.Environment"/>.
+    /// </param>
     /// <returns>The same handler.</returns>
     /// <exception cref="ArgumentNullException"><paramref name="handler"/> is <see langword="null"/>.</exception>
     /// <exception cref="InvalidOperationException">The handler has sent a request already.</exception>
     public static SocketsHttpHandler UseKernelTls(this SocketsHttpHandler handler, KtlsOptions? options = null)
     {
         ArgumentNullException.ThrowIfNull(handler);
-        handler.ConnectCallback = new KtlsConnector(handler, options ?? new KtlsOptions()).ConnectAsync;
+        handler.ConnectCallback = new KtlsConnector(handler, options ?? new KtlsOptions { Mode = KtlsMode.Preferred }).ConnectAsync;
         return handler;
     }
 }
