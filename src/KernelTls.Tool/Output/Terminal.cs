@@ -1,3 +1,4 @@
+using System.Globalization;
 using System.Text.Encodings.Web;
 using System.Text.Json;
 using System.Text.Json.Serialization;
@@ -7,7 +8,8 @@ namespace KernelTls.Tool.Output;
 
 /// <summary>
 /// Where a command's words go: to people as text, plain where standard output is piped or NO_COLOR is set, or to programs as
-/// JSON. Thread-safe. What peers say is made harmless: control characters become question marks.
+/// JSON. Thread-safe. What peers say is made harmless: a line stays one line, in its order. So the tool's own lines are written one
+/// at a time.
 /// </summary>
 internal sealed class Terminal
 {
@@ -42,13 +44,13 @@ internal sealed class Terminal
     public IAnsiConsole Text { get; }
 
     /// <summary>One JSON document, as the command's whole result.</summary>
-    public void Document(object report) => Write(Console.Out, JsonSerializer.Serialize(report, s_document));
+    public void Document(object report) => Write(Console.Out, Serialize(report, s_document));
 
     /// <summary>One JSON object on a line of its own, for what goes on.</summary>
     /// <param name="report">What to write.</param>
     /// <param name="toErrors">Standard output holds something else.</param>
     public void JsonLine(object report, bool toErrors = false) =>
-        Write(toErrors ? Console.Error : Console.Out, JsonSerializer.Serialize(report, s_line));
+        Write(toErrors ? Console.Error : Console.Out, Serialize(report, s_line));
 
     public void Line(string text = "") => Write(Console.Out, Harmless(text));
 
@@ -108,18 +110,33 @@ internal sealed class Terminal
         }
     }
 
-    /// <summary>The text without anything that a terminal would obey.</summary>
-    public static string Harmless(string text) => text.Any(IsControl)
+    /// <summary>
+    /// The text without anything that a terminal would obey, that would end the line, or that would change the order in which it
+    /// is read: such characters become question marks.
+    /// </summary>
+    public static string Harmless(string text) => text.Any(IsHarmful)
         ? string.Create(text.Length, text, (to, from) =>
         {
             for (int i = 0; i < to.Length; i++)
             {
-                to[i] = IsControl(from[i]) ? '?' : from[i];
+                to[i] = IsHarmful(from[i]) ? '?' : from[i];
             }
         })
         : text;
 
-    private static bool IsControl(char c) => char.IsControl(c) && c is not ('\n' or '\t');
+    private static bool IsHarmful(char c) => char.GetUnicodeCategory(c) is
+        UnicodeCategory.Control or UnicodeCategory.Format or UnicodeCategory.LineSeparator or UnicodeCategory.ParagraphSeparator;
+
+    /// <summary>The encoder escapes control characters and separators; those that change the reading order only occur in strings.</summary>
+    private static string Serialize(object report, JsonSerializerOptions options)
+    {
+        string json = JsonSerializer.Serialize(report, options);
+        return json.Any(IsReordering)
+            ? string.Concat(json.Select(c => IsReordering(c) ? string.Create(CultureInfo.InvariantCulture, $"\\u{(int)c:x4}") : $"{c}"))
+            : json;
+
+        static bool IsReordering(char c) => char.GetUnicodeCategory(c) == UnicodeCategory.Format;
+    }
 
     private static JsonSerializerOptions Options(bool indented) => new(JsonSerializerDefaults.Web)
     {
