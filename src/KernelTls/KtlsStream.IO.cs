@@ -204,7 +204,10 @@ public partial class KtlsStream
     /// cannot. Nothing was sent and the connection goes on.
     /// </exception>
     /// <exception cref="NotSupportedException">The base class shook hands: SslStream has no key updates.</exception>
-    /// <exception cref="IOException">The transport failed.</exception>
+    /// <exception cref="IOException">
+    /// The transport failed; or half of a handshake message of the peer's has been read, in which case nothing was sent, and the
+    /// update is possible once a read has taken the rest.
+    /// </exception>
     public ValueTask UpdateKeysAsync(bool requestPeerUpdate, CancellationToken cancellationToken = default)
     {
         if (Alive is { } session)

@@ -53,9 +53,11 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
             connection.Features.Set(new ResponseFiles(_output, connection.ConnectionId, logger));
         }
 
-        _alive = GCHandle.Alloc(this);
         _peer = WatchPeer();
         connection.Features.Get<IConnectionHeartbeatFeature>()?.OnHeartbeat(static input => ((TlsInput)input).OnHeartbeat(), _input);
+
+        // Last: what fails before it leaves nothing behind.
+        _alive = GCHandle.Alloc(this);
     }
 
     public PipeReader Input { get; }

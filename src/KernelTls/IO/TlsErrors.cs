@@ -66,6 +66,10 @@ internal static class TlsErrors
         new(KtlsRekeyFailure.NotSupported, "The keys of this connection cannot be changed: that takes TLS 1.3 and, while the "
             + "kernel holds the keys, Linux 6.14 and OpenSSL 3.2. Nothing was sent; the connection goes on.");
 
+    /// <summary>A key cannot change now. Nothing was sent, and the connection is as it was.</summary>
+    public static IOException HalfMessage() =>
+        new("The peer is in the midst of a handshake message, and no key can change before the rest of it is read. Nothing was sent.");
+
     public static KtlsRekeyException Flood() =>
         new(KtlsRekeyFailure.Flood, $"The peer sent more than {MessageAllowance.Most} KeyUpdates, tickets or other handshake "
             + "messages without any data between them: it can want nothing but to keep this end busy.");

@@ -20,7 +20,7 @@ internal sealed partial class TlsSender
         try
         {
             await _gate.WaitAsync(cancellationToken).ConfigureAwait(false);
-            bool sent = true;
+            bool intact = true;
             try
             {
                 ThrowIfNotOpen();
@@ -30,13 +30,17 @@ internal sealed partial class TlsSender
                 }
 
                 await UntilRoomAsync(cancellationToken).ConfigureAwait(false);
-                sent = false;
-                await UpdateKeyAsync(requestPeer, KeyUpdateCause.Application).ConfigureAwait(false);
-                sent = true;
+                intact = false;
+                bool updated = await TryUpdateKeyAsync(requestPeer, KeyUpdateCause.Application).ConfigureAwait(false);
+                intact = true;
+                if (!updated)
+                {
+                    throw TlsErrors.HalfMessage();
+                }
             }
             finally
             {
-                Leave(sent);
+                Leave(intact);
             }
         }
         catch (Exception e) when (Translate(e) is var translated && translated != e)
@@ -113,7 +117,10 @@ internal sealed partial class TlsSender
             }
 
             await UntilRoomAsync(cancellationToken).ConfigureAwait(false);
-            await UpdateKeyAsync(requestPeer: false, KeyUpdateCause.RecordLimit).ConfigureAwait(false);
+            if (!await TryUpdateKeyAsync(requestPeer: false, KeyUpdateCause.RecordLimit).ConfigureAwait(false))
+            {
+                throw TlsErrors.HalfMessage();
+            }
         }
 
         long allowed = _budget.Allow(bytes);
@@ -121,22 +128,28 @@ internal sealed partial class TlsSender
         return allowed;
     }
 
-    private async Task UpdateKeyAsync(bool requestPeer, KeyUpdateCause cause)
+    /// <summary>Sends a KeyUpdate. False: half of a handshake message of the peer's is in, and nothing was sent.</summary>
+    private async Task<bool> TryUpdateKeyAsync(bool requestPeer, KeyUpdateCause cause)
     {
-        await UntilWrittenAsync(c => Update(c, requestPeer), _disposed.Token).ConfigureAwait(false);
-        Renewed(cause);
-
-        static NativeResult Update(TlsConnection connection, bool requestPeer)
-        {
-            if (!connection.TryUpdateKey(requestPeer, out NativeResult result))
+        bool halfMessage = false;
+        await UntilWrittenAsync(
+            c =>
             {
-                throw TlsErrors.Rekey(null);
-            }
+                if (!c.TryUpdateKey(requestPeer, out NativeResult result))
+                {
+                    throw TlsErrors.Rekey(null);
+                }
 
-            return result.Status != NativeStatus.WantRead
-                ? result
-                : throw new IOException("The peer is in the midst of a handshake message, and no key can change before the rest of it is read.");
+                halfMessage = result.Status == NativeStatus.WantRead;
+                return halfMessage ? default : result;
+            },
+            _disposed.Token).ConfigureAwait(false);
+        if (!halfMessage)
+        {
+            Renewed(cause);
         }
+
+        return !halfMessage;
     }
 
     private void Renewed(KeyUpdateCause cause)
@@ -168,27 +181,12 @@ internal sealed partial class TlsSender
     private async Task AnswerAsync()
     {
         _keyUpdateDue = false;
-        bool postponed = false;
         try
         {
             await UntilRoomAsync(_disposed.Token).ConfigureAwait(false);
-            await UntilWrittenAsync(
-                c =>
-                {
-                    if (!c.TryUpdateKey(requestPeer: false, out NativeResult result))
-                    {
-                        throw TlsErrors.Rekey(null);
-                    }
 
-                    // Half of a handshake message of the peer's is in: the read that takes the rest asks for this again.
-                    postponed = result.Status == NativeStatus.WantRead;
-                    return postponed ? default : result;
-                },
-                _disposed.Token).ConfigureAwait(false);
-            if (!postponed)
-            {
-                Renewed(KeyUpdateCause.Peer);
-            }
+            // Where half of a message is in, the read that takes the rest asks for this again.
+            await TryUpdateKeyAsync(requestPeer: false, KeyUpdateCause.Peer).ConfigureAwait(false);
         }
         catch (Exception e)
         {
