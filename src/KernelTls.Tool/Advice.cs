@@ -24,6 +24,7 @@ internal static class Advice
         KtlsFallbackReason.OpenSslWithoutKtls => "This OpenSSL was built without kernel TLS: install one built with enable-ktls (Debian's and Ubuntu's are).",
         KtlsFallbackReason.ModuleMissing => "The kernel has no tls module loaded: modprobe tls, as root on the host; echo tls > /etc/modules-load.d/tls.conf keeps it over restarts.",
         KtlsFallbackReason.ProbeFailed => "The probe's TCP connections over 127.0.0.1 failed: is the loopback device up (ip link set lo up), and are there file descriptors left?",
+        KtlsFallbackReason.NotPermitted => "A security policy denies the socket options of kernel TLS: allow setsockopt with TCP_ULP and with the level SOL_TLS (282) in the container's seccomp profile, or in the security module.",
         KtlsFallbackReason.RuntimeNotKnown => "This .NET runtime is not one that this version of KernelTls knows: update the package.",
         KtlsFallbackReason.KestrelNotKnown => "This ASP.NET Core is not one that this version of KernelTls.AspNetCore knows: update the package.",
         KtlsFallbackReason.NotASocket => "The stream under the TLS stream is not exactly a NetworkStream: take wrappers (proxies, counters, buffers) out, or put them above.",

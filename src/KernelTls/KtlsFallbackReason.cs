@@ -67,7 +67,10 @@ public enum KtlsFallbackReason
     /// </summary>
     ModuleMissing = 26,
 
-    /// <summary>The kernel's abilities could not be found out: the probe's loopback sockets failed.</summary>
+    /// <summary>
+    /// The kernel's abilities could not be found out: the probe's loopback sockets failed. It is tried again after five seconds, when
+    /// a connection asks.
+    /// </summary>
     ProbeFailed = 27,
 
     /// <summary>This .NET runtime's SslStream lacks the private members that the connection's properties are published through.</summary>
@@ -77,6 +80,12 @@ public enum KtlsFallbackReason
     /// This ASP.NET Core lacks the private members through which KernelTls.AspNetCore finds an endpoint's TLS options.
     /// </summary>
     KestrelNotKnown = 29,
+
+    /// <summary>
+    /// A security policy denies the socket options that kernel TLS needs (EPERM or EACCES): a seccomp profile or a security module.
+    /// Allow setsockopt with <c>TCP_ULP</c> and with the level <c>SOL_TLS</c>.
+    /// </summary>
+    NotPermitted = 30,
 
     // The transport.
 

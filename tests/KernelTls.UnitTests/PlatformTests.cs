@@ -17,6 +17,36 @@ public class PlatformTests
     public void An_OpenSSL_version_number_is_major_minor_patch(long number, string expected) =>
         Assert.Equal(expected, Platform.DecodeVersion(number).ToString());
 
+    [Theory]
+    [InlineData(0, 0, 0, KtlsFallbackReason.None)]
+    [InlineData(0, 0, 22, KtlsFallbackReason.None)] // keys are judged one by one
+    [InlineData(0, 2, 2, KtlsFallbackReason.ModuleMissing)]
+    [InlineData(0, 1, 1, KtlsFallbackReason.NotPermitted)]
+    [InlineData(0, 13, 13, KtlsFallbackReason.NotPermitted)]
+    [InlineData(0, 0, 1, KtlsFallbackReason.NotPermitted)]
+    [InlineData(1, 1, 1, KtlsFallbackReason.NotPermitted)]
+    [InlineData(24, 24, 24, KtlsFallbackReason.ProbeFailed)]
+    [InlineData(0, 12, 12, KtlsFallbackReason.ProbeFailed)]
+    public void What_a_probe_says_of_the_kernel(int errno, int ulp, int keys, KtlsFallbackReason expected)
+    {
+        KernelProbe probe = new() { UlpErrno = ulp };
+        ((Span<int>)probe.Send).Fill(keys);
+        ((Span<int>)probe.Receive).Fill(keys);
+
+        Assert.Equal(expected, Platform.WhyNot(errno, probe));
+    }
+
+    [Fact]
+    public void A_denied_direction_is_its_own_reason()
+    {
+        int[] accepted = new int[8];
+        int[] denied = [.. Enumerable.Repeat(1, 8)];
+        KernelAbilities kernel = new(accepted, denied, false, false);
+
+        Assert.Equal(KtlsFallbackReason.None, kernel.WhyNot(KtlsDirections.Send, SslProtocols.Tls13, CipherKind.Aes128Gcm));
+        Assert.Equal(KtlsFallbackReason.NotPermitted, kernel.WhyNot(KtlsDirections.Receive, SslProtocols.Tls13, CipherKind.Aes128Gcm));
+    }
+
     [Fact]
     public void The_private_members_of_SslStream_are_those_this_library_knows() => Assert.True(RuntimeInternals.IsAvailable);
 

@@ -55,16 +55,23 @@ internal sealed class KernelAbilities
     /// <param name="direction"><see cref="KtlsDirections.Send"/> or <see cref="KtlsDirections.Receive"/>.</param>
     /// <param name="protocol"><see cref="SslProtocols.Tls12"/> or <see cref="SslProtocols.Tls13"/>; others are never accepted.</param>
     /// <param name="cipher">The record cipher.</param>
-    public bool Accepts(KtlsDirections direction, SslProtocols protocol, CipherKind cipher)
+    public bool Accepts(KtlsDirections direction, SslProtocols protocol, CipherKind cipher) =>
+        WhyNot(direction, protocol, cipher) == KtlsFallbackReason.None;
+
+    /// <summary>Returns why keys of this kind are not accepted, with the parameters of <see cref="Accepts"/>.</summary>
+    public KtlsFallbackReason WhyNot(KtlsDirections direction, SslProtocols protocol, CipherKind cipher)
     {
         int row = protocol switch { SslProtocols.Tls12 => 0, SslProtocols.Tls13 => 1, _ => -1 };
         if (row < 0 || cipher == CipherKind.None)
         {
-            return false;
+            return KtlsFallbackReason.KernelTooOld;
         }
 
         int[] table = direction == KtlsDirections.Send ? _send : _receive;
-        return table[(row * CipherCount) + (int)cipher] == 0;
+        int errno = table[(row * CipherCount) + (int)cipher];
+        return errno == 0 ? KtlsFallbackReason.None
+            : Errno.IsDenial(errno) ? KtlsFallbackReason.NotPermitted
+            : KtlsFallbackReason.KernelTooOld;
     }
 
     private static int[] NothingAccepted()

@@ -39,7 +39,7 @@ internal static class OffloadPlan
             return KtlsFallbackReason.OpenSslTooOld;
         }
 
-        return kernel.Accepts(direction, protocol, cipher) ? KtlsFallbackReason.None : KtlsFallbackReason.KernelTooOld;
+        return kernel.WhyNot(direction, protocol, cipher);
     }
 
     private static (KtlsDataPath Path, KtlsFallbackReason Reason) Decide(

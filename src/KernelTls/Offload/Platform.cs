@@ -7,11 +7,13 @@ namespace KernelTls.Offload;
 
 /// <summary>
 /// What this process can do, found out once, on first use: native library, OpenSSL, runtime, kernel. Never throws; what is
-/// missing is a reason. Two levels: <see cref="DirectReason"/> (OpenSSL on the socket) and <see cref="KernelReason"/>.
+/// missing is a reason. Only a trial that could not be made is made again later. Two levels: <see cref="DirectReason"/> (OpenSSL on the socket) and <see cref="KernelReason"/>.
 /// </summary>
 internal sealed class Platform
 {
-    private static readonly Lazy<Platform> s_current = new(Detect);
+    // A trial that failed may do better once there are descriptors, memory or a loopback device.
+    private static readonly Reconsidered<Platform> s_current = new(
+        Detect, p => p.KernelReason != KtlsFallbackReason.ProbeFailed, TimeSpan.FromSeconds(5), TimeProvider.System);
 
     private Platform(KtlsFallbackReason directReason, KtlsFallbackReason kernelReason)
     {
@@ -39,7 +41,7 @@ internal sealed class Platform
     public string Detail { get; private init; } = "";
 
     /// <summary>The detail, where the platform was looked at; a process that has kernel TLS switched off never looks.</summary>
-    public static string KnownDetail => s_current.IsValueCreated ? s_current.Value.Detail : "";
+    public static string KnownDetail => s_current.IsKnown ? s_current.Value.Detail : "";
 
     /// <summary>The peer's or our own next key can be given to the kernel: Linux 6.14 with OpenSSL 3.2.</summary>
     public bool CanRekey => Kernel.CanRekeySend && Kernel.CanRekeyReceive && OpenSslVersion >= new Version(3, 2);
@@ -95,17 +97,41 @@ internal sealed class Platform
         int errno = KtlsNative.KtlsNative_ProbeKernel(&probe);
         KtlsFallbackReason kernel = direct != KtlsFallbackReason.None ? direct
             : (info.Capabilities & LibraryCapabilities.Ktls) == 0 ? KtlsFallbackReason.OpenSslWithoutKtls
-            : errno != 0 ? KtlsFallbackReason.ProbeFailed
-            : probe.UlpErrno != 0 ? KtlsFallbackReason.ModuleMissing
-            : KtlsFallbackReason.None;
+            : WhyNot(errno, probe);
         return new Platform(direct, kernel)
         {
             OpenSslVersion = DecodeVersion(info.OpenSslVersion),
             OpenSslText = NativeText.Decode(info.VersionText),
             OpenSslCapabilities = info.Capabilities,
             Kernel = errno == 0 && probe.UlpErrno == 0 ? new KernelAbilities(probe) : KernelAbilities.Nothing,
-            Detail = errno != 0 ? $"errno {errno}" : probe.UlpErrno != 0 ? $"TCP_ULP: errno {probe.UlpErrno}" : "",
+            Detail = errno != 0 ? $"errno {errno}"
+                : probe.UlpErrno != 0 ? $"TCP_ULP: errno {probe.UlpErrno}"
+                : kernel == KtlsFallbackReason.NotPermitted ? $"TLS_TX: errno {probe.Send[0]}"
+                : "",
         };
+    }
+
+    /// <summary>What the probe's outcome says of the kernel as a whole.</summary>
+    /// <param name="errno">Why the probe could not be made, or 0.</param>
+    /// <param name="probe">The probe's answers.</param>
+    internal static KtlsFallbackReason WhyNot(int errno, in KernelProbe probe) =>
+        Errno.IsDenial(errno) || Errno.IsDenial(probe.UlpErrno) ? KtlsFallbackReason.NotPermitted
+        : errno != 0 || Errno.IsPassing(probe.UlpErrno) ? KtlsFallbackReason.ProbeFailed
+        : probe.UlpErrno != 0 ? KtlsFallbackReason.ModuleMissing
+        : AreAllDenied(probe.Send) && AreAllDenied(probe.Receive) ? KtlsFallbackReason.NotPermitted
+        : KtlsFallbackReason.None;
+
+    private static bool AreAllDenied(ReadOnlySpan<int> table)
+    {
+        foreach (int errno in table)
+        {
+            if (!Errno.IsDenial(errno))
+            {
+                return false;
+            }
+        }
+
+        return true;
     }
 
     private static Platform None(KtlsFallbackReason reason, string detail) => new(reason, reason) { Detail = detail };
