@@ -164,7 +164,7 @@ public partial class KtlsStream
 
         if (reason == KtlsFallbackReason.None)
         {
-            reason = SocketEligibility.TryGetSocket(InnerStream, out Socket? socket);
+            reason = SocketEligibility.TryGetSocket(InnerStream, _namedSocket, out Socket? socket);
             HandshakeSettings? settings = null;
             if (reason == KtlsFallbackReason.None)
             {

@@ -1,5 +1,6 @@
 using System.Diagnostics.CodeAnalysis;
 using System.Net.Security;
+using System.Net.Sockets;
 using KernelTls.Handshake;
 using KernelTls.IO;
 using KernelTls.Offload;
@@ -31,6 +32,7 @@ namespace KernelTls;
 public partial class KtlsStream : SslStream
 {
     private readonly KtlsOptions _options;
+    private readonly Socket? _namedSocket;
     private readonly StreamCallbacks _callbacks;
     private readonly EncryptionPolicy _encryptionPolicy;
     private TlsSession? _session;
@@ -130,6 +132,28 @@ public partial class KtlsStream : SslStream
         _options = options ?? new KtlsOptions();
         _callbacks = new StreamCallbacks(this, userCertificateValidationCallback, userCertificateSelectionCallback);
         _encryptionPolicy = encryptionPolicy;
+    }
+
+    /// <summary>
+    /// Creates a stream over a wrapper around a socket's stream, and names the socket: OpenSSL and the kernel use the socket, and
+    /// nothing goes through the wrapper, which is only disposed with this stream. Where the base class shakes hands, all goes
+    /// through the wrapper.
+    /// </summary>
+    /// <remarks>
+    /// At the caller's risk: what the wrapper counts, times, limits or changes no longer happens, and what it has read ahead is
+    /// lost. It must hold no bytes when the handshake starts. Timeouts are the socket's.
+    /// </remarks>
+    /// <param name="innerStream">The wrapper. Without a named socket it would stay with the base class (<see cref="KtlsFallbackReason.NotASocket"/>).</param>
+    /// <param name="socket">The connected TCP socket that the wrapper reads from and writes to.</param>
+    /// <param name="leaveInnerStreamOpen">Disposing this stream leaves <paramref name="innerStream"/> open.</param>
+    /// <param name="options">How kernel TLS is used; <see langword="null"/>: as the environment says.</param>
+    /// <exception cref="ArgumentNullException"><paramref name="innerStream"/> or <paramref name="socket"/> is <see langword="null"/>.</exception>
+    /// <exception cref="ArgumentException"><paramref name="innerStream"/> is not readable or not writable.</exception>
+    public KtlsStream(Stream innerStream, Socket socket, bool leaveInnerStreamOpen, KtlsOptions? options)
+        : this(innerStream, leaveInnerStreamOpen, options)
+    {
+        ArgumentNullException.ThrowIfNull(socket);
+        _namedSocket = socket;
     }
 
     /// <summary>Who encrypts and decrypts on this connection and, where it is not the kernel, why.</summary>

@@ -14,10 +14,13 @@ internal static class SocketEligibility
     private const int TcpEstablished = 1;
 
     /// <summary>None, with the socket; otherwise why the stream stays with the base class.</summary>
-    public static KtlsFallbackReason TryGetSocket(Stream inner, out Socket? socket)
+    /// <param name="inner">The inner stream.</param>
+    /// <param name="named">The socket that the application says is under it; <see langword="null"/> where it says nothing.</param>
+    /// <param name="socket">The socket.</param>
+    public static KtlsFallbackReason TryGetSocket(Stream inner, Socket? named, out Socket? socket)
     {
         // A subclass may have its own idea of reading and writing: only the class itself is known to be its socket.
-        socket = inner.GetType() == typeof(NetworkStream) ? ((NetworkStream)inner).Socket : null;
+        socket = named ?? (inner.GetType() == typeof(NetworkStream) ? ((NetworkStream)inner).Socket : null);
         if (socket is null)
         {
             return KtlsFallbackReason.NotASocket;
