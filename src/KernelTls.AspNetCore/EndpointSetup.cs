@@ -1,6 +1,7 @@
 using System.Runtime.CompilerServices;
 using KernelTls.AspNetCore.Tls;
 using KernelTls.AspNetCore.Transport;
+using KernelTls.Offload;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.Extensions.Logging;
@@ -103,10 +104,20 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
             return LeaveToStock(text, reason, options, next);
         }
 
-        _logger.EndpointServed(text);
+        if (KtlsStream.ChooseEngine(options).Engine == Engine.Kernel)
+        {
+            _logger.EndpointServed(text);
+        }
+        else
+        {
+            _logger.EndpointServedWithoutKernel(text);
+        }
+
         server.NoteServed();
         object? metrics = KestrelInternals.MetricsOf(endpoint.ApplicationServices);
-        ServedEndpoint served = new(text, options, server, metrics, _logger, _httpsLogger);
+
+        // HTTP knows where a request ends: a client that leaves between two has not failed, and one that leaves within is told apart.
+        ServedEndpoint served = new(text, options.ForFramedProtocol(), server, metrics, _logger, _httpsLogger);
         return new TlsMiddleware(next, served, new EndpointOptions(https)).OnConnectionAsync;
     }
 

@@ -40,4 +40,7 @@ internal static partial class LogMessages
 
     [LoggerMessage(12, LogLevel.Debug, "Connection {ConnectionId}: a file is copied, because the response's writer does not lead to the connection.")]
     public static partial void FileIsCopied(this ILogger logger, string connectionId);
+
+    [LoggerMessage(13, LogLevel.Information, "{Endpoint} is served by OpenSSL on the socket, without the kernel (DirectOpenSsl).")]
+    public static partial void EndpointServedWithoutKernel(this ILogger logger, string endpoint);
 }

@@ -129,13 +129,14 @@ public sealed class KtlsOptions
     /// <summary>
     /// Whether a connection that the peer closes without close_notify (RFC 8446, section 6.1) is an end of stream, as on
     /// <see cref="System.Net.Security.SslStream"/>, instead of an <see cref="IOException"/>. <see langword="null"/>, the default:
-    /// no for a <see cref="KtlsStream"/>, yes for an HttpClient (<see cref="SocketsHttpHandlerKtlsExtensions.UseKernelTls"/>).
+    /// no for a <see cref="KtlsStream"/>, yes for an HttpClient (<see cref="SocketsHttpHandlerKtlsExtensions.UseKernelTls"/>) and
+    /// on Kestrel's endpoints.
     /// </summary>
     /// <remarks>
     /// Whoever can inject a FIN into the TCP connection can then cut the data short, and reading looks as if it had come to its
     /// end. Allow it only where the layer above knows by itself whether it has everything. An end inside a record and a reset
     /// are errors in any case. No effect where the base class shook hands: it allows truncation. docs/security.md says why
-    /// HttpClient has it.
+    /// HTTP has it.
     /// </remarks>
     public bool? AllowTruncation { get; set; }
 
