@@ -295,7 +295,7 @@ public partial class KtlsStream
             throw NotAvailable(missing);
         }
 
-        RuntimeInternals.Publish(this, session.Protocol, session.CipherSuite, session.ApplicationProtocol);
+        RuntimeInternals.Publish(this, session.Protocol, session.CipherSuite, session.ApplicationProtocol, inHandshake: false);
 
         // A client's name was published before the handshake.
         if (session.Settings.IsServer)

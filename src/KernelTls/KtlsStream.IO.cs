@@ -58,7 +58,8 @@ public partial class KtlsStream
         TaskToAsyncResult.Begin(ReadAsync(buffer, offset, count, CancellationToken.None), asyncCallback, asyncState);
 
     /// <inheritdoc/>
-    public override int EndRead(IAsyncResult asyncResult) => TaskToAsyncResult.End<int>(asyncResult);
+    public override int EndRead(IAsyncResult asyncResult) =>
+        _session is null ? base.EndRead(asyncResult) : TaskToAsyncResult.End<int>(asyncResult);
 
     /// <inheritdoc/>
     public override void Write(byte[] buffer, int offset, int count)
@@ -131,7 +132,17 @@ public partial class KtlsStream
         TaskToAsyncResult.Begin(WriteAsync(buffer, offset, count, CancellationToken.None), asyncCallback, asyncState);
 
     /// <inheritdoc/>
-    public override void EndWrite(IAsyncResult asyncResult) => TaskToAsyncResult.End(asyncResult);
+    public override void EndWrite(IAsyncResult asyncResult)
+    {
+        if (_session is null)
+        {
+            base.EndWrite(asyncResult);
+        }
+        else
+        {
+            TaskToAsyncResult.End(asyncResult);
+        }
+    }
 
     /// <summary>Does nothing on a connection that OpenSSL shook hands on: writes are not buffered.</summary>
     public override void Flush()

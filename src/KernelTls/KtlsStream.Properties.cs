@@ -78,7 +78,8 @@ public partial class KtlsStream
     public override bool CanRead => _session is not null ? !_disposed && InnerStream.CanRead : base.CanRead;
 
     /// <inheritdoc/>
-    public override bool CanWrite => _session is not null ? !_disposed && InnerStream.CanWrite : base.CanWrite;
+    public override bool CanWrite =>
+        _session is { } s ? !_disposed && !s.Sender.IsClosed && InnerStream.CanWrite : base.CanWrite;
 
     /// <summary>The session of an earlier connection was resumed; false also where the base class shook hands.</summary>
     internal bool IsResumed => _session is { IsResumed: true };

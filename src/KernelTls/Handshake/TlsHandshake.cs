@@ -256,7 +256,11 @@ internal sealed class TlsHandshake : IDisposable
     {
         ConnectionInfo info = _connection.GetInfo();
         RuntimeInternals.Publish(
-            _stream, TlsConnection.ToSslProtocols(info.ProtocolVersion), (TlsCipherSuite)info.CipherSuite, info.ApplicationProtocol);
+            _stream,
+            TlsConnection.ToSslProtocols(info.ProtocolVersion),
+            (TlsCipherSuite)info.CipherSuite,
+            info.ApplicationProtocol,
+            inHandshake: true);
         if (_settings.IsServer)
         {
             RuntimeInternals.PublishTargetHost(_stream, HandshakeOptions.PublishedServerName(NativeText.Decode(info.ServerName)));

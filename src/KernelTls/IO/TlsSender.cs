@@ -60,6 +60,9 @@ internal sealed partial class TlsSender
     /// <summary>Why the connection cannot be carried on, from an answer to the peer's KeyUpdate that could not be sent.</summary>
     public Exception? Failure => Volatile.Read(ref _failure);
 
+    /// <summary>Whether close_notify was sent: nothing can follow.</summary>
+    public bool IsClosed => _state is State.Closed or State.Spent;
+
     /// <summary>Sends all of <paramref name="data"/>. Nothing is sent for no data: TLS has no use for empty records.</summary>
     public ValueTask SendAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken)
     {

@@ -176,15 +176,23 @@ internal static class RuntimeInternals
 
     /// <summary>
     /// Makes <see cref="SslStream.NegotiatedApplicationProtocol"/> answer, for which the base class wants to know the version as
-    /// well; and in the midst of a handshake its <see cref="SslStream.SslProtocol"/> and <see cref="SslStream.NegotiatedCipherSuite"/>.
+    /// well; and in the midst of a handshake its <see cref="SslStream.SslProtocol"/>, <see cref="SslStream.NegotiatedCipherSuite"/>
+    /// and the strengths that it derives from the suite.
     /// </summary>
     /// <param name="stream">The stream whose base members are lit up.</param>
     /// <param name="protocol">Negotiated version.</param>
     /// <param name="suite">Negotiated suite.</param>
     /// <param name="applicationProtocol">Negotiated ALPN protocol, <see langword="null"/> for none.</param>
-    public static void Publish(SslStream stream, SslProtocols protocol, TlsCipherSuite suite, byte[]? applicationProtocol)
+    /// <param name="inHandshake">A callback is about to look; afterwards the session answers.</param>
+    public static void Publish(
+        SslStream stream, SslProtocols protocol, TlsCipherSuite suite, byte[]? applicationProtocol, bool inHandshake)
     {
         object info = s_info!.GetValue(stream)!;
+        if (inHandshake)
+        {
+            s_mapCipherSuite!.Invoke(info, [suite]);
+        }
+
         s_protocol!.SetValue(info, (int)protocol);
         s_suite!.SetValue(info, suite);
         s_applicationProtocol!.SetValue(info, applicationProtocol);
