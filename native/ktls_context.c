@@ -35,6 +35,7 @@ void KtlsContext_Release(KtlsContext* context)
     }
     KtlsOpenSsl_Get()->SSL_CTX_free(context->context);
     free(context->alpn);
+    KtlsTickets_Free(&context->tickets);
     explicit_bzero(context, sizeof(*context));
     free(context);
 }
@@ -122,6 +123,11 @@ static bool ApplySessions(const KtlsOpenSsl* api, const KtlsContext* context, co
     /* TLS 1.3 servers issue stateful tickets under SSL_OP_NO_TICKET; only the number turns them off. */
     if ((flags & KTLS_FLAG_NO_TICKETS) != 0 && api->SSL_CTX_set_num_tickets != NULL &&
         api->SSL_CTX_set_num_tickets(context->context, 0) != 1)
+    {
+        return false;
+    }
+    if ((flags & KTLS_FLAG_NO_TICKETS) == 0 &&
+        api->SSL_CTX_set_tlsext_ticket_key_evp_cb(context->context, KtlsTickets_OnKey) != 1)
     {
         return false;
     }
@@ -283,12 +289,18 @@ static KtlsContext* Allocate(const KtlsContextOptions* options)
     context->flags = options->flags;
     context->keyLog = options->keyLog;
     atomic_init(&context->references, 1);
+    if (KtlsTickets_Create(&context->tickets) != 0)
+    {
+        free(context);
+        return NULL;
+    }
     if (options->alpnLength > 0)
     {
         context->alpnLength = (unsigned int)options->alpnLength;
         context->alpn = malloc(context->alpnLength);
         if (context->alpn == NULL)
         {
+            KtlsTickets_Free(&context->tickets);
             free(context);
             return NULL;
         }
@@ -337,6 +349,15 @@ int32_t KtlsNative_ContextCreate(const KtlsContextOptions* options, KtlsContext*
     created->magic = CONTEXT_MAGIC;
     *context = created;
     return 0;
+}
+
+int32_t KtlsNative_RotateTicketKeys(KtlsContext* context)
+{
+    if (KtlsOpenSsl_Get() == NULL)
+    {
+        return ENOSYS;
+    }
+    return KtlsContext_IsValid(context) && context->server ? KtlsTickets_Rotate(&context->tickets) : EINVAL;
 }
 
 void KtlsNative_ContextFree(KtlsContext* context)

@@ -8,6 +8,7 @@
 
 #include "ktls_export.h"
 #include "ktls_openssl.h"
+#include "ktls_tickets.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -23,6 +24,7 @@ struct KtlsContext
     bool pausesAtCertificate; /* a CertificateRequest stops the handshake */
     bool answersLater;        /* client: takes a CertificateRequest after the handshake, too */
     SSL_CTX* context;
+    KtlsTicketKeys tickets; /* server */
     uint8_t* alpn; /* server: own copy of the protocol list, read by the selection callback */
     unsigned int alpnLength;
 };

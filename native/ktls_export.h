@@ -158,6 +158,10 @@ _Static_assert(sizeof(KtlsContextOptions) == 104, "mirrored by the managed side"
 KTLS_EXPORT int32_t
 KtlsNative_ContextCreate(const KtlsContextOptions* options, KtlsContext** context, KtlsResult* result);
 
+/* Gives a server's context a new key for sealing its session tickets; those sealed with the key before still resume, and are
+ * replaced, and older ones do not. Thread-safe beside connections of the context. EINVAL: not a server's context. */
+KTLS_EXPORT int32_t KtlsNative_RotateTicketKeys(KtlsContext* context);
+
 /* Writes the suites for TLS 1.2 and below of an SSL_CTX that is not ours, .NET's own, as a cipherList: their names in
  * the order of preference, joined by colons, without a NUL. sslContext: an SSL_CTX* of the libssl that Initialize bound,
  * which the caller keeps alive and changes on no other thread during the call; EINVAL for NULL. *length is what the list

@@ -12,7 +12,11 @@
 
 typedef struct bio_st BIO;
 typedef struct bio_method_st BIO_METHOD;
+typedef struct evp_cipher_st EVP_CIPHER;
+typedef struct evp_cipher_ctx_st EVP_CIPHER_CTX;
+typedef struct evp_mac_ctx_st EVP_MAC_CTX;
 typedef struct evp_pkey_st EVP_PKEY;
+typedef struct engine_st ENGINE;
 typedef struct ssl_cipher_st SSL_CIPHER;
 typedef struct ssl_ctx_st SSL_CTX;
 typedef struct ssl_method_st SSL_METHOD;
@@ -33,7 +37,19 @@ typedef int (*KtlsCertificateCallback)(SSL* ssl, void* argument);
 typedef void (*KtlsMessageCallback)(
     int written, int version, int contentType, const void* data, size_t length, SSL* ssl, void* argument);
 typedef void (*KtlsKeyLogFunction)(const SSL* ssl, const char* line);
+typedef int (*KtlsTicketKeyCallback)(
+    SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac, int encrypts);
 typedef int (*KtlsNewSessionCallback)(SSL* ssl, SSL_SESSION* session);
+/* OSSL_PARAM (openssl/core.h). */
+typedef struct KtlsParameter
+{
+    const char* key;
+    unsigned int type;
+    void* data;
+    size_t size;
+    size_t returned;
+} KtlsParameter;
+
 typedef void (*KtlsAnyCallback)(void); /* cast back by the ctrl that takes it */
 
 enum
@@ -42,6 +58,8 @@ enum
     BIO_CTRL_GET_KTLS_RECV = 76,
     CRYPTO_EX_INDEX_SSL = 0,
     EVP_PKEY_NONE = 0,
+    OSSL_PARAM_UTF8_STRING = 4,
+    OSSL_PARAM_OCTET_STRING = 5,
 
     SSL_CTRL_MODE = 33,
     SSL_CTRL_SET_SESS_CACHE_MODE = 44,
@@ -172,6 +190,14 @@ typedef long (*KtlsBioCallback)(
     REQUIRED(long, BIO_ctrl, (BIO* bio, int command, long argument, void* pointer))                                    \
     REQUIRED(int, OPENSSL_sk_num, (const OPENSSL_STACK* stack))                                                        \
     REQUIRED(void*, OPENSSL_sk_value, (const OPENSSL_STACK* stack, int index))                                         \
+    REQUIRED(const EVP_CIPHER*, EVP_aes_256_cbc, (void))                                                               \
+    REQUIRED(int, EVP_EncryptInit_ex,                                                                                  \
+        (EVP_CIPHER_CTX * context, const EVP_CIPHER* cipher, ENGINE* engine, const unsigned char* key,                 \
+         const unsigned char* iv))                                                                                     \
+    REQUIRED(int, EVP_DecryptInit_ex,                                                                                  \
+        (EVP_CIPHER_CTX * context, const EVP_CIPHER* cipher, ENGINE* engine, const unsigned char* key,                 \
+         const unsigned char* iv))                                                                                     \
+    REQUIRED(int, EVP_MAC_CTX_set_params, (EVP_MAC_CTX * context, const KtlsParameter* parameters))                    \
     REQUIRED(int, EVP_PKEY_set_type, (EVP_PKEY* key, int type))                                                        \
     REQUIRED(void, EVP_PKEY_free, (EVP_PKEY* key))                                                                     \
     REQUIRED(X509*, d2i_X509, (X509** certificate, const unsigned char** in, long length))                             \
@@ -203,6 +229,7 @@ typedef long (*KtlsBioCallback)(
         (SSL_CTX* context, KtlsStoreVerifyCallback callback, void* argument))                                          \
     REQUIRED(int, SSL_CTX_get_verify_mode, (const SSL_CTX* context))                                                   \
     REQUIRED(int, SSL_CTX_add_client_CA, (SSL_CTX* context, X509* authority))                                          \
+    REQUIRED(int, SSL_CTX_set_tlsext_ticket_key_evp_cb, (SSL_CTX* context, KtlsTicketKeyCallback callback))           \
     REQUIRED(void, SSL_CTX_set_keylog_callback, (SSL_CTX* context, KtlsKeyLogFunction callback))                      \
     REQUIRED(void, SSL_CTX_set_cert_cb, (SSL_CTX* context, KtlsCertificateCallback callback, void* argument))          \
     REQUIRED(void, SSL_CTX_sess_set_new_cb, (SSL_CTX* context, KtlsNewSessionCallback callback))                       \

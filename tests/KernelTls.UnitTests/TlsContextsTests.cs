@@ -34,6 +34,24 @@ public class TlsContextsTests
         Assert.False(dropped!.IsClosed, "a handshake that has just fetched the context must go on undisturbed");
     }
 
+    /// <summary>That what the key before has sealed still resumes is the native tests' to show.</summary>
+    [Fact]
+    public void A_server_s_ticket_keys_change_every_two_hours()
+    {
+        TlsContextKey key = Key("tickets") with { IsServer = true };
+        SafeTlsContextHandle context = TlsContexts.TryGet(key, out _)!;
+        Clock clock = new();
+        TlsContexts.Entry entry = new(key, context, clock);
+
+        clock.Advance(TimeSpan.FromMinutes(119));
+        Assert.False(entry.RotateTicketKeysIfDue());
+        clock.Advance(TimeSpan.FromMinutes(1));
+        Assert.True(entry.RotateTicketKeysIfDue());
+        Assert.False(entry.RotateTicketKeysIfDue());
+        clock.Advance(TimeSpan.FromHours(2));
+        Assert.True(entry.RotateTicketKeysIfDue());
+    }
+
     [Fact]
     public void What_OpenSSL_refuses_has_a_reason_and_is_not_kept()
     {
@@ -65,4 +83,15 @@ public class TlsContextsTests
         name.Length == 0 ? "" : (char)name.Length + name,
         SignatureAlgorithms: null,
         Certificate: null);
+
+    private sealed class Clock : TimeProvider
+    {
+        private long _ticks;
+
+        public override long TimestampFrequency => TimeSpan.TicksPerSecond;
+
+        public override long GetTimestamp() => _ticks;
+
+        public void Advance(TimeSpan time) => _ticks += time.Ticks;
+    }
 }

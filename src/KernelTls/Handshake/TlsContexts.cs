@@ -27,6 +27,7 @@ internal static class TlsContexts
             {
                 s_byUse.Remove(node);
                 s_byUse.AddLast(node);
+                node.Value.RotateTicketKeysIfDue();
                 return node.Value.Context;
             }
         }
@@ -46,7 +47,7 @@ internal static class TlsContexts
                 return other.Value.Context;
             }
 
-            s_entries.Add(key, s_byUse.AddLast(new Entry(key, created)));
+            s_entries.Add(key, s_byUse.AddLast(new Entry(key, created, TimeProvider.System)));
             if (s_entries.Count > Capacity)
             {
                 s_entries.Remove(s_byUse.First!.Value.Key);
@@ -145,5 +146,31 @@ internal static class TlsContexts
     /// <summary>NUL-terminated, or a null pointer once pinned.</summary>
     private static byte[]? Text(string? text) => text is null ? null : Encoding.ASCII.GetBytes(text + '\0');
 
-    private sealed record Entry(TlsContextKey Key, SafeTlsContextHandle Context);
+    /// <summary>
+    /// A context, and when its ticket keys were made. A key seals for two hours, as long as OpenSSL lets a session live, and opens
+    /// what it has sealed for two more: no session that is still good is lost to a rotation. It happens when a handshake begins.
+    /// </summary>
+    internal sealed class Entry(TlsContextKey key, SafeTlsContextHandle context, TimeProvider clock)
+    {
+        internal static readonly TimeSpan TicketKeyLifetime = TimeSpan.FromHours(2);
+        private long _rotated = clock.GetTimestamp();
+
+        public TlsContextKey Key => key;
+
+        public SafeTlsContextHandle Context => context;
+
+        /// <summary>Inside the lock.</summary>
+        public bool RotateTicketKeysIfDue()
+        {
+            if (!key.IsServer || clock.GetElapsedTime(_rotated) < TicketKeyLifetime)
+            {
+                return false;
+            }
+
+            // Without random bytes the key goes on, and the next handshake tries again.
+            bool rotated = KtlsNative.KtlsNative_RotateTicketKeys(context) == 0;
+            _rotated = rotated ? clock.GetTimestamp() : _rotated;
+            return rotated;
+        }
+    }
 }

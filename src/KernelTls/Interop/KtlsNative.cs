@@ -19,6 +19,9 @@ internal static unsafe partial class KtlsNative
     internal static partial int KtlsNative_ContextCreate(ContextOptions* options, nint* context, NativeResult* result);
 
     [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_RotateTicketKeys(SafeTlsContextHandle context);
+
+    [LibraryImport(LibraryName)]
     internal static partial int KtlsNative_GetCipherList(SafeHandle sslContext, byte* buffer, int capacity, int* length);
 
     [LibraryImport(LibraryName)]
