@@ -14,8 +14,9 @@
 static const char* NameAt(const KtlsOpenSsl* api, const OPENSSL_STACK* suites, int index)
 {
     const SSL_CIPHER* suite = api->OPENSSL_sk_value(suites, index);
-    return suite == NULL || api->SSL_CIPHER_get_protocol_id(suite) >> 8 == TLS13_SUITES ? NULL
-                                                                                         : api->SSL_CIPHER_get_name(suite);
+    return suite == NULL || api->SSL_CIPHER_get_protocol_id(suite) >> 8 == TLS13_SUITES
+               ? NULL
+               : api->SSL_CIPHER_get_name(suite);
 }
 
 /* Returns the length of the list, and writes it where target is not NULL. */

@@ -138,8 +138,8 @@ static bool ApplySessions(const KtlsOpenSsl* api, const KtlsContext* context, co
                named ? (unsigned int)options->sessionIdContextLength : sizeof(s_id) - 1) == 1;
 }
 
-/* As .NET limits versions: by options, with the bounds of openssl.cnf taken away. Bounds would limit the same, but change
- * the ClientHello: OpenSSL leaves out signature algorithms and extensions by them. */
+/* As .NET limits versions: by options, with the bounds of openssl.cnf taken away. Bounds would limit the same, but
+ * change the ClientHello: OpenSSL leaves out signature algorithms and extensions by them. */
 static bool ApplyVersions(const KtlsOpenSsl* api, SSL_CTX* context, const KtlsContextOptions* options)
 {
     static const struct
@@ -271,8 +271,8 @@ static bool Apply(const KtlsOpenSsl* api, KtlsContext* context, const KtlsContex
         api->SSL_CTX_set_keylog_callback(context->context, LogKeys);
     }
     return ApplySessions(api, context, options) && ApplyVersions(api, context->context, options) &&
-           ApplyCiphers(api, context->context, options) && ApplyAlpn(api, context, options) && ApplyCertificates(api, context, options) &&
-           ApplyClientCas(api, context, options);
+           ApplyCiphers(api, context->context, options) && ApplyAlpn(api, context, options) &&
+           ApplyCertificates(api, context, options) && ApplyClientCas(api, context, options);
 }
 
 static KtlsContext* Allocate(const KtlsContextOptions* options)

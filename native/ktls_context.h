@@ -19,13 +19,13 @@ struct KtlsContext
     atomic_int references; /* the caller's and one for each connection */
     bool server;
     KtlsKeyLogCallback keyLog; /* NULL for none */
-    int32_t flags; /* KTLS_FLAG_*, as given */
+    int32_t flags;             /* KTLS_FLAG_*, as given */
     bool verifiesPeer;
     bool pausesAtCertificate; /* a CertificateRequest stops the handshake */
     bool answersLater;        /* client: takes a CertificateRequest after the handshake, too */
     SSL_CTX* context;
     KtlsTicketKeys tickets; /* server */
-    uint8_t* alpn; /* server: own copy of the protocol list, read by the selection callback */
+    uint8_t* alpn;          /* server: own copy of the protocol list, read by the selection callback */
     unsigned int alpnLength;
 };
 

@@ -118,14 +118,14 @@ typedef struct KtlsBlob
 #define KTLS_FLAG_CLIENT_SESSIONS 0x100      /* client: keep new sessions for TakeSession; not with NO_TICKETS */
 #define KTLS_FLAG_POST_HANDSHAKE_AUTH 0x200  /* client: offers to be asked for its certificate later (TLS 1.3) */
 
-/* Gets each secret of a connection as a line for SSLKEYLOGFILE, NUL-terminated, without a newline, valid during the call:
- * whoever has the line can decrypt the connection. Must not call back into the shim. */
+/* Gets each secret of a connection as a line for SSLKEYLOGFILE, NUL-terminated, without a newline, valid during the
+ * call: whoever has the line can decrypt the connection. Must not call back into the shim. */
 typedef void (*KtlsKeyLogCallback)(const char* line);
 
 typedef struct KtlsContextOptions
 {
-    int32_t role;                 /* KTLS_ROLE_* */
-    int32_t flags;                /* KTLS_FLAG_* */
+    int32_t role;  /* KTLS_ROLE_* */
+    int32_t flags; /* KTLS_FLAG_* */
     /* 0, or 0x0301 to 0x0304, maxVersion not below minVersion. Both 0: the library's default, openssl.cnf included.
      * Otherwise 0 is no limit. */
     int32_t minVersion;
@@ -158,17 +158,17 @@ _Static_assert(sizeof(KtlsContextOptions) == 104, "mirrored by the managed side"
 KTLS_EXPORT int32_t
 KtlsNative_ContextCreate(const KtlsContextOptions* options, KtlsContext** context, KtlsResult* result);
 
-/* Gives a server's context a new key for sealing its session tickets; those sealed with the key before still resume, and are
- * replaced, and older ones do not. Thread-safe beside connections of the context. EINVAL: not a server's context. */
+/* Gives a server's context a new key for sealing its session tickets; those sealed with the key before still resume,
+ * and are replaced, and older ones do not. Thread-safe beside connections of the context. EINVAL: not a server's
+ * context. */
 KTLS_EXPORT int32_t KtlsNative_RotateTicketKeys(KtlsContext* context);
 
 /* Writes the suites for TLS 1.2 and below of an SSL_CTX that is not ours, .NET's own, as a cipherList: their names in
- * the order of preference, joined by colons, without a NUL. sslContext: an SSL_CTX* of the libssl that Initialize bound,
- * which the caller keeps alive and changes on no other thread during the call; EINVAL for NULL. *length is what the list
- * takes, 0 where there is no such suite; ERANGE: more than capacity (0 or more; buffer may then be NULL), and nothing is
- * written. */
-KTLS_EXPORT int32_t
-KtlsNative_GetCipherList(intptr_t sslContext, uint8_t* buffer, int32_t capacity, int32_t* length);
+ * the order of preference, joined by colons, without a NUL. sslContext: an SSL_CTX* of the libssl that Initialize
+ * bound, which the caller keeps alive and changes on no other thread during the call; EINVAL for NULL. *length is what
+ * the list takes, 0 where there is no such suite; ERANGE: more than capacity (0 or more; buffer may then be NULL), and
+ * nothing is written. */
+KTLS_EXPORT int32_t KtlsNative_GetCipherList(intptr_t sslContext, uint8_t* buffer, int32_t capacity, int32_t* length);
 
 /* Releases the caller's reference; connections made from it keep what they need. NULL is allowed. */
 KTLS_EXPORT void KtlsNative_ContextFree(KtlsContext* context);

@@ -111,6 +111,7 @@ int KtlsTickets_OnKey(
         verdict = TICKET_REFUSED;
     }
     explicit_bzero(&key, sizeof(key));
-    /* TLS 1.3 sessions are used once: each connection gets the ticket of the next (RFC 8446, C.4), as without a callback. */
+    /* TLS 1.3 sessions are used once: each connection gets the ticket of the next (RFC 8446, C.4), as without a
+     * callback. */
     return verdict == TICKET_GOOD && encrypts == 0 && api->SSL_version(ssl) == TLS1_3_VERSION ? TICKET_RENEW : verdict;
 }

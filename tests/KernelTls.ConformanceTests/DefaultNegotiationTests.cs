@@ -68,7 +68,8 @@ public class DefaultNegotiationTests
 
             using HttpClient client = new(handler)
             {
-                DefaultRequestVersion = Version.Parse(version), DefaultVersionPolicy = HttpVersionPolicy.RequestVersionExact,
+                DefaultRequestVersion = Version.Parse(version),
+                DefaultVersionPolicy = HttpVersionPolicy.RequestVersionExact,
             };
             client.DefaultRequestHeaders.Host = Host;
             Task<string> asking = client.GetStringAsync(new Uri($"https://localhost:{((IPEndPoint)listener.LocalEndPoint!).Port}/"));
