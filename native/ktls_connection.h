@@ -55,6 +55,7 @@ struct KtlsConnection
     bool closeSent;            /* close_notify is out */
     bool allowsTruncation;     /* OpenSSL takes a FIN for a close_notify */
     bool finSeen;              /* OpenSSL's reads have met the end of the TCP stream */
+    int32_t receiveError;      /* of KtlsNative_ReceiveFailed, for OpenSSL's next read of the socket; 0: none */
     bool updateAsked;          /* the peer's KeyUpdate asked for one, which is not yet queued */
     bool updateStarted;        /* a KeyUpdate is queued in OpenSSL and not yet written */
     bool writeWaits;           /* OpenSSL holds the encrypted half of a Write that found no room */

@@ -21,8 +21,8 @@ bool KtlsIo_IsReceiveOffloaded(const KtlsOpenSsl* api, const SSL* ssl)
     return bio != NULL && api->BIO_ctrl(bio, BIO_CTRL_GET_KTLS_RECV, 0, NULL) > 0;
 }
 
-/* A record that cannot be decrypted leaves its error on the socket, where OpenSSL's alert would meet it instead of
- * being sent (RFC 8446, section 5.2). Asking for the error takes it away. */
+/* A record that is refused leaves its error on the socket, where OpenSSL's alert would meet it instead of being sent
+ * (RFC 8446, section 5.2). Asking for the error takes it away. */
 static void TakeError(const KtlsOpenSsl* api, BIO* bio)
 {
     int socket = -1;
@@ -45,39 +45,70 @@ static void SpareSession(const KtlsOpenSsl* api, const KtlsConnection* connectio
     }
 }
 
-static long AfterRead(
-    BIO* bio, int operation, const char* argument, size_t length, int integer, long number, int returned,
-    size_t* processed)
+/* What OpenSSL has an alert for, where the kernel decrypts. */
+static bool IsRefusal(int error)
 {
-    (void)argument, (void)length, (void)integer, (void)number, (void)processed;
-    int error = errno;
-    if (operation != BIO_CB_READ_RETURN)
+    return error == EBADMSG || error == EMSGSIZE || error == EINVAL;
+}
+
+/* Makes a read of OpenSSL's fail with the kernel's refusal, of which it makes an alert. */
+static long Refuse(const KtlsOpenSsl* api, BIO* bio, int error)
+{
+    api->BIO_clear_flags(bio, BIO_FLAGS_RETRY | BIO_FLAGS_IN_EOF);
+    TakeError(api, bio);
+    errno = error;
+    return -1;
+}
+
+/* OpenSSL is about to read the socket: the kernel has told a receive of the caller's already why that would be in vain. */
+static long BeforeRead(const KtlsOpenSsl* api, const KtlsConnection* connection, BIO* bio, int returned)
+{
+    return IsRefusal(connection->receiveError) ? Refuse(api, bio, connection->receiveError) : returned;
+}
+
+static long AfterRead(const KtlsOpenSsl* api, KtlsConnection* connection, BIO* bio, int returned, int error)
+{
+    bool isUnnamed = connection->receiveError == EIO;
+    connection->receiveError = 0;
+    if (isUnnamed && (returned == 0 || (returned < 0 && error == EAGAIN)))
     {
-        return returned;
+        /* A record that is not data would have been here, and one that cannot be decrypted fails again. */
+        return Refuse(api, bio, EBADMSG);
     }
-    const KtlsOpenSsl* api = KtlsOpenSsl_Get();
+    if (returned < 0 && IsRefusal(error))
+    {
+        return Refuse(api, bio, error);
+    }
     if (returned == 0)
     {
-        KtlsConnection* connection = (KtlsConnection*)(void*)api->BIO_get_callback_arg(bio);
         connection->finSeen = true;
         SpareSession(api, connection);
-    }
-    else if (returned < 0 && error == EBADMSG)
-    {
-        TakeError(api, bio);
     }
     errno = error;
     return returned;
 }
 
+static long OnRead(
+    BIO* bio, int operation, const char* argument, size_t length, int integer, long number, int returned,
+    size_t* processed)
+{
+    (void)argument, (void)length, (void)integer, (void)number, (void)processed;
+    int error = errno;
+    if (operation != BIO_CB_READ && operation != BIO_CB_READ_RETURN)
+    {
+        return returned;
+    }
+    const KtlsOpenSsl* api = KtlsOpenSsl_Get();
+    KtlsConnection* connection = (KtlsConnection*)(void*)api->BIO_get_callback_arg(bio);
+    return operation == BIO_CB_READ ? BeforeRead(api, connection, bio, returned)
+                                    : AfterRead(api, connection, bio, returned, error);
+}
+
 void KtlsIo_WatchReads(const KtlsOpenSsl* api, KtlsConnection* connection)
 {
-    if (api->BIO_set_callback_ex != NULL)
-    {
-        BIO* bio = api->SSL_get_rbio(connection->ssl);
-        api->BIO_set_callback_arg(bio, (char*)connection);
-        api->BIO_set_callback_ex(bio, AfterRead);
-    }
+    BIO* bio = api->SSL_get_rbio(connection->ssl);
+    api->BIO_set_callback_arg(bio, (char*)connection);
+    api->BIO_set_callback_ex(bio, OnRead);
 }
 
 int32_t KtlsIo_Enter(
@@ -120,10 +151,6 @@ int32_t KtlsNative_AllowTruncation(KtlsConnection* connection)
     {
         return EINVAL;
     }
-    if (api->BIO_set_callback_ex == NULL)
-    {
-        return ENOSYS;
-    }
     if (!connection->established)
     {
         return ENOTCONN;
@@ -142,6 +169,26 @@ static void FindTruncatedRecord(const KtlsOpenSsl* api, const KtlsConnection* co
     {
         result->status = KTLS_STATUS_UNEXPECTED_EOF;
     }
+}
+
+int32_t KtlsNative_ReceiveFailed(KtlsConnection* connection, int32_t socket, int32_t error)
+{
+    KtlsResult ignored;
+    const KtlsOpenSsl* api = NULL;
+    int32_t refusal = KtlsConnection_Enter(connection, socket, &ignored, &api);
+    if (refusal != 0)
+    {
+        return refusal;
+    }
+    if (error != EIO && !IsRefusal(error))
+    {
+        return EINVAL;
+    }
+    if (KtlsIo_IsReceiveOffloaded(api, connection->ssl))
+    {
+        connection->receiveError = error;
+    }
+    return 0;
 }
 
 int32_t KtlsNative_Read(

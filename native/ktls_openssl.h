@@ -130,7 +130,10 @@ enum
     SSL_AD_INTERNAL_ERROR = 80,
     SSL_AD_REASON_OFFSET = 1000,
 
+    BIO_CB_READ = 0x02,
     BIO_CB_READ_RETURN = 0x82,
+    BIO_FLAGS_RETRY = 0x0F,  /* BIO_FLAGS_RWS, BIO_FLAGS_SHOULD_RETRY */
+    BIO_FLAGS_IN_EOF = 0x800,
     BIO_C_GET_FD = 105,
 
     SSL_R_UNEXPECTED_EOF_WHILE_READING = 294,
@@ -279,7 +282,7 @@ typedef long (*KtlsBioCallback)(
     OPTIONAL(int, SSL_key_update, (SSL* ssl, int type))                                                                \
     OPTIONAL(int, SSL_get_key_update_type, (const SSL* ssl))                                                           \
     OPTIONAL(intptr_t, SSL_sendfile, (SSL* ssl, int descriptor, int64_t offset, size_t size, int flags))               \
-    OPTIONAL(void, BIO_set_callback_ex, (BIO * bio, KtlsBioCallback callback))                                         \
+    REQUIRED(void, BIO_set_callback_ex, (BIO * bio, KtlsBioCallback callback))                                         \
     REQUIRED(void, BIO_set_callback_arg, (BIO * bio, char* argument))                                                  \
     REQUIRED(char*, BIO_get_callback_arg, (const BIO* bio))                                                            \
     REQUIRED(BIO*, SSL_get_rbio, (const SSL* ssl))                                                                     \

@@ -78,10 +78,13 @@ internal sealed class TlsHandshake : IDisposable
     public TlsSession Run()
     {
         Begin();
+        bool isLate = false;
         while (!Step(out NativeStatus wanted))
         {
             switch (wanted)
             {
+                case NativeStatus.WantRead when isLate:
+                    throw TlsErrors.Socket(Failed, SocketError.TimedOut);
                 case NativeStatus.WantWrite:
                     if (!_socket.Poll(SocketTimeouts.ToTimeSpan(_socket.SendTimeout), SelectMode.SelectWrite))
                     {
@@ -90,7 +93,7 @@ internal sealed class TlsHandshake : IDisposable
 
                     break;
                 case NativeStatus.WantRead:
-                    Check(_receiver.WaitReadable());
+                    isLate = !_receiver.WaitReadable();
                     break;
                 default:
                     // The callbacks of blocking handshakes are synchronous: this does not wait.
@@ -190,11 +193,14 @@ internal sealed class TlsHandshake : IDisposable
         AlertedSocket = _socket;
     }
 
-    private static void Check(SocketOutcome outcome)
+    private void Check(SocketOutcome outcome)
     {
-        // An error that only OpenSSL can read is progress: TLS 1.2 switches receiving before Finished, which then waits in
-        // the kernel as a control record.
-        if (outcome.Error != SocketError.Success && !outcome.IsForOpenSsl)
+        if (outcome.RecordErrno != 0)
+        {
+            // TLS 1.2 switches receiving before Finished, which then waits in the kernel as a control record.
+            _connection.ReceiveFailed(outcome.RecordErrno);
+        }
+        else if (outcome.Error != SocketError.Success)
         {
             throw TlsErrors.Socket(Failed, outcome.Error);
         }

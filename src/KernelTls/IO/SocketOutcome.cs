@@ -1,4 +1,5 @@
 using System.Net.Sockets;
+using KernelTls.Interop;
 
 namespace KernelTls.IO;
 
@@ -6,8 +7,15 @@ namespace KernelTls.IO;
 internal readonly record struct SocketOutcome(int Bytes, SocketError Error)
 {
     /// <summary>
-    /// EIO: the next record is not data, and stays queued until OpenSSL takes it. .NET has no SocketError for EIO (nor for
-    /// EBADMSG and EKEYEXPIRED, which mean "ask OpenSSL" as well) and reports them as <see cref="SocketError.SocketError"/>.
+    /// Returns the errno to tell OpenSSL before it reads, 0 where the error is not about a record. The kernel refuses a record
+    /// by EMSGSIZE, EINVAL or EBADMSG, and says EIO in front of one that is not data. .NET has no SocketError for EIO, EBADMSG
+    /// and EKEYEXPIRED, and reports all three as <see cref="SocketError.SocketError"/>: EIO stands for these here.
     /// </summary>
-    public bool IsForOpenSsl => Error == SocketError.SocketError;
+    public int RecordErrno => Error switch
+    {
+        SocketError.SocketError => Errno.InputOutput,
+        SocketError.MessageSize => Errno.MessageSize,
+        SocketError.InvalidArgument => Errno.Invalid,
+        _ => 0,
+    };
 }

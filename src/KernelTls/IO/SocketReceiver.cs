@@ -41,6 +41,8 @@ internal sealed class SocketReceiver(Socket socket)
         {
             0 => new SocketOutcome(received, SocketError.Success),
             Errno.Again => null,
+            Errno.MessageSize => new SocketOutcome(0, SocketError.MessageSize),
+            Errno.Invalid => new SocketOutcome(0, SocketError.InvalidArgument),
             _ => new SocketOutcome(0, TlsErrors.ToSocketError(errno)),
         };
     }
@@ -56,7 +58,7 @@ internal sealed class SocketReceiver(Socket socket)
     public SocketOutcome OutcomeOf(int bytes, SocketError error)
     {
         SocketOutcome outcome = new(bytes, error);
-        if (outcome.IsForOpenSsl)
+        if (outcome.RecordErrno != 0)
         {
             RuntimeInternals.SetToConnected(Socket);
         }
@@ -64,7 +66,9 @@ internal sealed class SocketReceiver(Socket socket)
         return outcome;
     }
 
-    /// <summary>Blocks until the socket is readable, for at most its ReceiveTimeout (<see cref="SocketError.TimedOut"/>).</summary>
-    public SocketOutcome WaitReadable() =>
-        new(0, Socket.Poll(SocketTimeouts.ToTimeSpan(Socket.ReceiveTimeout), SelectMode.SelectRead) ? SocketError.Success : SocketError.TimedOut);
+    /// <summary>
+    /// Blocks until the socket is readable, for at most its ReceiveTimeout. Returns <see langword="false"/> when the time is over,
+    /// or at once for an error that the socket has: the caller looks once more before it speaks of a timeout.
+    /// </summary>
+    public bool WaitReadable() => Socket.Poll(SocketTimeouts.ToTimeSpan(Socket.ReceiveTimeout), SelectMode.SelectRead);
 }

@@ -66,6 +66,16 @@ internal sealed partial class TlsConnection : IDisposable
         return result;
     }
 
+    /// <summary>Tells OpenSSL why a receive of the socket failed; it takes the record or sends the alert when it is asked next.</summary>
+    /// <param name="errno">The <see cref="SocketOutcome.RecordErrno"/> of that receive.</param>
+    public void ReceiveFailed(int errno)
+    {
+        lock (_lock)
+        {
+            Check(KtlsNative.KtlsNative_ReceiveFailed(_handle, _socket, errno));
+        }
+    }
+
     /// <summary>SSL_write, where sending is not in the kernel. May take a part; after WantWrite the same bytes must follow.</summary>
     public unsafe NativeResult Write(ReadOnlySpan<byte> buffer)
     {

@@ -30,7 +30,7 @@ internal sealed partial class TlsReceiver
         {
             while (!_receiver.TryTake(_buffer.Span, out taken))
             {
-                if (_receiver._obstacle != Obstacle.None)
+                if (_receiver._source != Source.Wait)
                 {
                     _ = OvercomeAsync();
                     return false;
@@ -42,10 +42,9 @@ internal sealed partial class TlsReceiver
                     return false;
                 }
 
-                if (TryAccept(out taken))
+                // A small read that was filled at once found more than it asked for: the next one shares a receive.
+                if (TryAccept(_buffer.Length < SmallRead && BytesTransferred == _buffer.Length, out taken))
                 {
-                    // A small read that was filled at once found more than it asked for: the next one shares a receive.
-                    _receiver._readable = _buffer.Length < SmallRead && taken == _buffer.Length;
                     break;
                 }
             }
@@ -90,7 +89,7 @@ internal sealed partial class TlsReceiver
             int taken;
             try
             {
-                if (!TryAccept(out taken) && !TryRun(out taken))
+                if (!TryAccept(hasMore: false, out taken) && !TryRun(out taken))
                 {
                     return;
                 }
@@ -107,7 +106,7 @@ internal sealed partial class TlsReceiver
         /// <summary>Straight into the caller's memory; otherwise the socket only says when there is something.</summary>
         private bool IsDirect => _receiver._kernel && !_buffer.IsEmpty;
 
-        private bool TryAccept(out int taken)
+        private bool TryAccept(bool hasMore, out int taken)
         {
             if (SocketError == SocketError.OperationAborted && _cancellation.IsCancellationRequested)
             {
@@ -117,7 +116,7 @@ internal sealed partial class TlsReceiver
             SocketOutcome outcome = _receiver._socket.OutcomeOf(BytesTransferred, SocketError);
             if (IsDirect)
             {
-                return _receiver.TryAccept(outcome, out taken);
+                return _receiver.TryAccept(outcome, hasMore, out taken);
             }
 
             taken = 0;

@@ -10,7 +10,7 @@ internal sealed partial class TlsReceiver
         Enter();
         try
         {
-            _askOpenSsl = true;
+            _source = _source is Source.Wait or Source.Socket ? Source.OpenSsl : _source;
             await work().ConfigureAwait(false);
         }
         catch (Exception e) when (Translate(e) is var translated && translated != e)
@@ -29,7 +29,7 @@ internal sealed partial class TlsReceiver
 
     private async Task OvercomeAsync(CancellationToken cancellationToken)
     {
-        if (_obstacle == Obstacle.Room)
+        if (_source == Source.OpenSslAfterRoom)
         {
             await Readiness.WaitToWriteAsync(_connection.Socket, cancellationToken).ConfigureAwait(false);
         }
@@ -39,6 +39,6 @@ internal sealed partial class TlsReceiver
             _certificateShown();
         }
 
-        _obstacle = Obstacle.None;
+        _source = Source.OpenSsl;
     }
 }

@@ -10,8 +10,17 @@ namespace KernelTls.IO;
 /// </summary>
 /// <remarks>
 /// <para>
-/// States: Open → Ended (close_notify received: every read gives 0) or Failed (every read throws). FIN without close_notify is
-/// a failure, never an end. One read at a time: a second one throws.
+/// Bytes that are held come first. Then <see cref="Source"/> says where the next ones come from, and ARCHITECTURE.md ("What a
+/// receive can come to") which result leads to which source. Each step either gives bytes, changes the source, or fails:
+/// </para>
+/// <code>
+/// Wait ──readable──▶ Socket (kernel) | OpenSsl            Socket ──nothing there──▶ Wait
+/// Wait, Socket ──control record, refused record──▶ OpenSsl ──nothing left──▶ Wait
+/// OpenSsl ──has to send first──▶ OpenSslAfterRoom | OpenSslAfterCertificate ──sent──▶ OpenSsl
+/// OpenSsl ──close_notify──▶ Ended                         any ──failure──▶ the same exception, for ever
+/// </code>
+/// <para>
+/// FIN without close_notify is a failure, never an end. One read at a time: a second one throws.
 /// </para>
 /// <para>
 /// A read that need not wait returns at once; one that waits is a value task source over the socket's own completion, without
@@ -24,16 +33,26 @@ internal sealed partial class TlsReceiver : IDisposable
     /// <summary>Reads below this size share one receive, where more is there than one of them asked for.</summary>
     private const int SmallRead = 2048;
 
-    /// <summary>What OpenSSL has to send before it reads on.</summary>
-    private enum Obstacle
+    /// <summary>Where the next bytes come from, once those that are held are handed out.</summary>
+    private enum Source
     {
-        None,
+        /// <summary>The socket has to be waited for.</summary>
+        Wait,
 
-        /// <summary>The answer to the peer's CertificateRequest.</summary>
-        Certificate,
+        /// <summary>A receive that does not wait. Only where the kernel decrypts.</summary>
+        Socket,
 
-        /// <summary>A record that found no room.</summary>
-        Room,
+        /// <summary>SSL_read: OpenSSL decrypts, holds data, or has to see the record that comes next.</summary>
+        OpenSsl,
+
+        /// <summary>OpenSSL, once there is room for a record of its own.</summary>
+        OpenSslAfterRoom,
+
+        /// <summary>OpenSSL, once it has answered the peer's CertificateRequest.</summary>
+        OpenSslAfterCertificate,
+
+        /// <summary>Nowhere: close_notify was received.</summary>
+        Ended,
     }
 
     private readonly TlsConnection _connection;
@@ -49,15 +68,13 @@ internal sealed partial class TlsReceiver : IDisposable
     private Exception? _failure;
 
     /// <summary>
-    /// What the socket failed of. Kernel TLS tells an error before the records its parser has not come to, and tells it once
-    /// (tls_sw.c, tls_rx_rec_wait); TCP itself gives what arrived first. So does a read here: it asks once more.
+    /// The error by which the connection was lost, once the socket has told it. The kernel tells it before the records that its
+    /// parser has not come to, and once only (tls_sw.c, tls_rx_rec_wait), while TCP itself gives what arrived first. So a read
+    /// goes on to the end of what is there, which is then this failure.
     /// </summary>
-    private IOException? _socketFailure;
+    private IOException? _lost;
     private volatile bool _closed;
-    private bool _askOpenSsl;
-    private bool _readable;
-    private bool _ended;
-    private Obstacle _obstacle;
+    private Source _source;
     private int _reading;
 
     /// <param name="connection">The connection.</param>
@@ -85,7 +102,7 @@ internal sealed partial class TlsReceiver : IDisposable
         _canRekey = canRekey;
         _keepSession = keepSession;
         _certificateShown = certificateShown;
-        _askOpenSsl = pending || !kernel;
+        _source = pending || !kernel ? Source.OpenSsl : Source.Wait;
     }
 
     /// <summary>Bytes received; 0 at the end of the stream, and for an empty buffer once data is ready.</summary>
@@ -129,16 +146,26 @@ internal sealed partial class TlsReceiver : IDisposable
         try
         {
             int taken;
-            _readable = _kernel;
+            bool isLate = false;
+            if (_source == Source.Wait)
+            {
+                _source = AfterWait;
+            }
+
             while (!TryTake(buffer, out taken))
             {
-                if (_obstacle != Obstacle.None)
+                if (_source != Source.Wait)
                 {
                     Overcome();
                 }
+                else if (isLate)
+                {
+                    throw TlsErrors.Read(SocketError.TimedOut);
+                }
                 else
                 {
-                    Accept(_socket.WaitReadable());
+                    isLate = !_socket.WaitReadable();
+                    _source = AfterWait;
                 }
             }
 
@@ -162,7 +189,7 @@ internal sealed partial class TlsReceiver : IDisposable
     public void Close()
     {
         _closed = true;
-        if (_ended || _connection.IsSocketClosed)
+        if (_source == Source.Ended || _connection.IsSocketClosed)
         {
             return;
         }
@@ -210,7 +237,16 @@ internal sealed partial class TlsReceiver : IDisposable
             ? new ObjectDisposedException(nameof(KtlsStream), e)
             : e;
 
-    /// <summary>What needs no wait: held bytes, OpenSSL's own, what a wait found at the socket; the end, an earlier failure.</summary>
+    /// <summary>Gets the source that may have bytes once the socket is readable.</summary>
+    private Source AfterWait => _kernel ? Source.Socket : Source.OpenSsl;
+
+    /// <summary>Gets the source to ask when the last one is known to have nothing more: behind a lost connection nothing is waited for.</summary>
+    private Source Next => _lost is null ? Source.Wait : Source.Socket;
+
+    /// <summary>
+    /// Takes what needs no wait: held bytes, the socket's, OpenSSL's; the end, an earlier failure. Returns
+    /// <see langword="false"/> where the source is one that has to be waited for.
+    /// </summary>
     private bool TryTake(Span<byte> buffer, out int taken)
     {
         taken = 0;
@@ -220,29 +256,45 @@ internal sealed partial class TlsReceiver : IDisposable
             return true;
         }
 
-        ThrowIfFailed();
-        if (_ended)
+        while (true)
         {
-            return true;
-        }
+            ThrowIfFailed();
+            switch (_source)
+            {
+                case Source.Ended:
+                    return true;
+                case Source.Socket:
+                    if (TryTakeFromSocket(buffer, out taken))
+                    {
+                        return true;
+                    }
 
-        if (!_askOpenSsl && _readable && TryTakeFromSocket(buffer, out taken))
-        {
-            return true;
-        }
+                    break;
+                case Source.OpenSsl:
+                    if (TryTakeFromOpenSsl(buffer, out taken))
+                    {
+                        return true;
+                    }
 
-        return _askOpenSsl && TryTakeFromOpenSsl(buffer, out taken);
+                    break;
+                default:
+                    return false;
+            }
+        }
     }
 
     private bool TryTakeFromSocket(Span<byte> buffer, out int taken)
     {
         taken = 0;
         bool direct = buffer.Length >= SmallRead;
-        SocketOutcome? outcome = direct ? _socket.TryReceive(buffer) : _held.Fill(_socket);
+        if ((direct ? _socket.TryReceive(buffer) : _held.Fill(_socket)) is not { } outcome)
+        {
+            _source = _lost is null ? Source.Wait : throw Fail(_lost);
+            return false;
+        }
 
         // A receive that filled its buffer has probably left something.
-        _readable = outcome is { } filled && filled.Bytes == (direct ? buffer.Length : HeldBytes.Capacity);
-        if (outcome is not { } received || !TryAccept(received, out taken))
+        if (!TryAccept(outcome, hasMore: outcome.Bytes == (direct ? buffer.Length : HeldBytes.Capacity), out taken))
         {
             return false;
         }
@@ -270,34 +322,36 @@ internal sealed partial class TlsReceiver : IDisposable
             _sender.AnswerKeyUpdate();
         }
 
-        // Once OpenSSL has nothing left, a kernel path goes back to the socket; SSL_read may have fetched data along with the
-        // control record, and must then be asked until it is handed out.
-        _askOpenSsl = !_kernel || result.Pending;
         switch (result.Status)
         {
             case NativeStatus.Ok:
+                // SSL_read may have fetched data along with a control record: it is asked until that is handed out.
+                _source = result.Pending || !_kernel ? Source.OpenSsl : Next;
                 taken = (int)result.Bytes;
                 _messages.Renew();
                 return true;
             case NativeStatus.WantRead:
-                ThrowIfFailed();
+                // One message a call: what OpenSSL holds behind it may be the next.
+                _source = result.Pending && result.Messages > 0 ? Source.OpenSsl : Next;
                 return false;
             case NativeStatus.WantWrite:
-                ThrowIfFailed();
-                _obstacle = Obstacle.Room;
-                _askOpenSsl = true;
+                _source = Source.OpenSslAfterRoom;
                 return false;
             case NativeStatus.WantCertificate:
-                _obstacle = Obstacle.Certificate;
-                _askOpenSsl = true;
+                _source = Source.OpenSslAfterCertificate;
                 return false;
             case NativeStatus.CloseNotify:
-                _ended = true;
+                _source = Source.Ended;
                 return true;
-            case NativeStatus.Syscall when GoesOnAfter(TlsErrors.ToSocketError(result.SysErrno)):
+            case NativeStatus.UnexpectedEof:
+                throw Fail(_lost ?? TlsErrors.Truncated());
+            case NativeStatus.Syscall:
+                Lose(TlsErrors.ToSocketError(result.SysErrno));
                 return false;
             default:
-                throw Fail(TlsErrors.Read(result, _canRekey));
+                Exception failure = Fail(TlsErrors.Read(result, _canRekey));
+                _sender.Abandon(failure);
+                throw failure;
         }
     }
 
@@ -309,60 +363,67 @@ internal sealed partial class TlsReceiver : IDisposable
         }
     }
 
-    /// <summary>What a receive brought: data, or a record for OpenSSL.</summary>
-    private bool TryAccept(SocketOutcome outcome, out int taken)
+    /// <summary>Accepts what a receive into memory brought. Returns <see langword="false"/> where that is no data.</summary>
+    /// <param name="outcome">What the receive came to.</param>
+    /// <param name="hasMore">The next read need not wait.</param>
+    /// <param name="taken">How much data it brought.</param>
+    private bool TryAccept(SocketOutcome outcome, bool hasMore, out int taken)
     {
         taken = outcome.Bytes;
-        if (outcome.IsForOpenSsl)
+        if (outcome.Error != SocketError.Success)
         {
-            _askOpenSsl = true;
+            Meet(outcome);
             return false;
         }
 
-        if (outcome.Error != SocketError.Success)
+        if (taken == 0)
         {
-            return GoesOnAfter(outcome.Error) ? false : throw Fail(outcome.Error);
+            throw Fail(_lost ?? TlsErrors.Truncated());
         }
 
         _messages.Renew();
-        return taken > 0 ? true : throw Fail(_socketFailure ?? TlsErrors.Truncated());
-    }
-
-    /// <summary>What a wait brought: what there is to read is yet to be seen.</summary>
-    private void Accept(SocketOutcome outcome)
-    {
-        if (outcome.IsForOpenSsl)
-        {
-            _askOpenSsl = true;
-            return;
-        }
-
-        if (outcome.Error != SocketError.Success && !GoesOnAfter(outcome.Error))
-        {
-            throw Fail(outcome.Error);
-        }
-
-        _readable = true;
-    }
-
-    /// <summary>The socket's first error on a kernel path: what it received before is asked for, then the error is told.</summary>
-    private bool GoesOnAfter(SocketError error)
-    {
-        if (!_kernel || _socketFailure is not null || error is SocketError.TimedOut or SocketError.OperationAborted)
-        {
-            return false;
-        }
-
-        _socketFailure = TlsErrors.Read(error);
-        _readable = true;
+        _source = hasMore ? Source.Socket : Next;
         return true;
     }
 
-    private Exception Fail(SocketError error)
+    /// <summary>Accepts the end of a wait: what there is to read is yet to be seen.</summary>
+    private void Accept(SocketOutcome outcome)
     {
-        // A timeout leaves the connection as it was; anything else is its end.
+        if (outcome.Error == SocketError.Success)
+        {
+            _source = AfterWait;
+        }
+        else
+        {
+            Meet(outcome);
+        }
+    }
+
+    /// <summary>Meets an error of a receive. What is about a record goes to OpenSSL, which takes the record or sends the alert.</summary>
+    private void Meet(SocketOutcome outcome)
+    {
+        if (outcome.RecordErrno is not 0 and int errno)
+        {
+            _connection.ReceiveFailed(errno);
+            _source = Source.OpenSsl;
+        }
+        else
+        {
+            Lose(outcome.Error);
+        }
+    }
+
+    /// <summary>Notes that the connection is lost: what came before goes on to be read, where the kernel may have kept it back.</summary>
+    private void Lose(SocketError error)
+    {
         IOException failure = TlsErrors.Read(error);
-        return error is SocketError.TimedOut ? failure : Fail(_socketFailure ?? failure);
+        if (!_kernel || _lost is not null || error == SocketError.OperationAborted)
+        {
+            throw Fail(_lost ?? failure);
+        }
+
+        _lost = failure;
+        _source = Source.Socket;
     }
 
     private void ThrowIfFailed()

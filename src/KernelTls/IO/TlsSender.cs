@@ -57,11 +57,20 @@ internal sealed partial class TlsSender
         _budget = new RecordBudget(recordLimit);
     }
 
-    /// <summary>Why the connection cannot be carried on, from an answer to the peer's KeyUpdate that could not be sent.</summary>
+    /// <summary>
+    /// Gets why nothing can be sent any more: an answer to the peer's KeyUpdate that could not be sent, or <see cref="Abandon"/>.
+    /// </summary>
     public Exception? Failure => Volatile.Read(ref _failure);
 
     /// <summary>Whether close_notify was sent: nothing can follow.</summary>
     public bool IsClosed => _state is State.Closed or State.Spent;
+
+    /// <summary>Ends the sending half: nothing may follow a fatal alert, sent or received (RFC 8446, section 6.2).</summary>
+    public void Abandon(Exception failure)
+    {
+        _ = Interlocked.CompareExchange(ref _failure, failure, null);
+        _state = State.Broken;
+    }
 
     /// <summary>Sends all of <paramref name="data"/>. Nothing is sent for no data: TLS has no use for empty records.</summary>
     public ValueTask SendAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken)

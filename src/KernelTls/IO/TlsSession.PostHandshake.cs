@@ -77,9 +77,13 @@ internal sealed partial class TlsSession
         RemoteCertificate = verifier.Certificate;
     }
 
-    private static void Check(SocketOutcome outcome)
+    private void Check(SocketOutcome outcome)
     {
-        if (outcome.Error != SocketError.Success && !outcome.IsForOpenSsl)
+        if (outcome.RecordErrno != 0)
+        {
+            _connection.ReceiveFailed(outcome.RecordErrno);
+        }
+        else if (outcome.Error != SocketError.Success)
         {
             throw TlsErrors.Socket("Asking for the client's certificate failed", outcome.Error);
         }

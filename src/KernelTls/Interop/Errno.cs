@@ -5,13 +5,17 @@ internal static class Errno
 {
     public const int NotPermitted = 1;       // EPERM
     public const int NoEntry = 2;            // ENOENT
+    public const int InputOutput = 5;        // EIO
     public const int Again = 11;             // EAGAIN, EWOULDBLOCK
     public const int NoMemory = 12;          // ENOMEM
     public const int AccessDenied = 13;      // EACCES
     public const int Busy = 16;              // EBUSY
+    public const int Invalid = 22;           // EINVAL
     public const int Pipe = 32;              // EPIPE
     public const int Range = 34;             // ERANGE
     public const int NoData = 61;            // ENODATA
+    public const int BadMessage = 74;        // EBADMSG
+    public const int MessageSize = 90;       // EMSGSIZE
     public const int NotSupported = 95;      // ENOTSUP, EOPNOTSUPP
     public const int ConnectionReset = 104;  // ECONNRESET
     public const int NotConnected = 107;     // ENOTCONN

@@ -92,6 +92,9 @@ internal static unsafe partial class KtlsNative
         SafeTlsConnectionHandle connection, SafeSocketHandle socket, byte* buffer, int length, NativeResult* result);
 
     [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_ReceiveFailed(SafeTlsConnectionHandle connection, SafeSocketHandle socket, int error);
+
+    [LibraryImport(LibraryName)]
     internal static partial int KtlsNative_SocketReceive(SafeSocketHandle socket, byte* buffer, int capacity, int* received);
 
     [LibraryImport(LibraryName)]
