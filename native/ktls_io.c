@@ -51,9 +51,11 @@ static bool IsRefusal(int error)
     return error == EBADMSG || error == EMSGSIZE || error == EINVAL;
 }
 
-/* Makes a read of OpenSSL's fail with the kernel's refusal, of which it makes an alert. */
-static long Refuse(const KtlsOpenSsl* api, BIO* bio, int error)
+/* Makes a read of OpenSSL's fail with the kernel's refusal, of which it makes an alert; behind close_notify it makes none,
+ * if it is told of that again. */
+static long Refuse(const KtlsOpenSsl* api, KtlsConnection* connection, BIO* bio, int error)
 {
+    KtlsPostHandshake_ShowClose(api, connection);
     api->BIO_clear_flags(bio, BIO_FLAGS_RETRY | BIO_FLAGS_IN_EOF);
     TakeError(api, bio);
     errno = error;
@@ -61,9 +63,9 @@ static long Refuse(const KtlsOpenSsl* api, BIO* bio, int error)
 }
 
 /* OpenSSL is about to read the socket: the kernel has told a receive of the caller's already why that would be in vain. */
-static long BeforeRead(const KtlsOpenSsl* api, const KtlsConnection* connection, BIO* bio, int returned)
+static long BeforeRead(const KtlsOpenSsl* api, KtlsConnection* connection, BIO* bio, int returned)
 {
-    return IsRefusal(connection->receiveError) ? Refuse(api, bio, connection->receiveError) : returned;
+    return IsRefusal(connection->receiveError) ? Refuse(api, connection, bio, connection->receiveError) : returned;
 }
 
 static long AfterRead(const KtlsOpenSsl* api, KtlsConnection* connection, BIO* bio, int returned, int error)
@@ -73,11 +75,11 @@ static long AfterRead(const KtlsOpenSsl* api, KtlsConnection* connection, BIO* b
     if (isUnnamed && (returned == 0 || (returned < 0 && error == EAGAIN)))
     {
         /* A record that is not data would have been here, and one that cannot be decrypted fails again. */
-        return Refuse(api, bio, EBADMSG);
+        return Refuse(api, connection, bio, EBADMSG);
     }
     if (returned < 0 && IsRefusal(error))
     {
-        return Refuse(api, bio, error);
+        return Refuse(api, connection, bio, error);
     }
     if (returned == 0)
     {

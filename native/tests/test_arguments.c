@@ -184,6 +184,10 @@ static void Calls_on_a_connection(void)
     CHECK_EQ(KtlsNative_Handshake(good, socket, Fixture_Accept, 0, NULL), EINVAL);
     CHECK_EQ(KtlsNative_Handshake(good, socket, NULL, 0, &result), EINVAL);
     CHECK_EQ(KtlsNative_Handshake(good, link.pair.server, Fixture_Accept, 0, &result), EBADF);
+    CHECK_EQ(KtlsNative_ReceiveFailed(bad, socket, EBADMSG), EINVAL);
+    CHECK_EQ(KtlsNative_ReceiveFailed(good, -1, EBADMSG), EBADF);
+    CHECK_EQ(KtlsNative_ReceiveFailed(good, socket, 0), EINVAL);
+    CHECK_EQ(KtlsNative_ReceiveFailed(good, socket, ECONNRESET), EINVAL);
     CHECK_EQ(KtlsNative_Read(bad, socket, buffer, 1, &result), EINVAL);
     CHECK_EQ(KtlsNative_Read(good, -1, buffer, 1, &result), EBADF);
     CHECK_EQ(KtlsNative_Read(good, socket, buffer, -1, &result), EINVAL);

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 enum
 {
@@ -199,6 +200,54 @@ static void Write_is_refused_where_the_kernel_sends(void)
     }
 }
 
+/* A record that the kernel's parser refuses: it says so once, to a receive that is not OpenSSL's. */
+static void Refuse(int32_t version, const uint8_t header[5], int32_t error, int32_t told, int32_t alert)
+{
+    KtlsContextOptions client = Fixture_ClientOptions(version);
+    KtlsContextOptions server = Fixture_ServerOptions(version);
+    client.flags |= KTLS_FLAG_ENABLE_KTLS;
+    Link link = Link_Create(&client, &server);
+    Link_CompleteWell(&link);
+    uint8_t record[32] = {0};
+    uint8_t buffer[64];
+    int32_t received = 0;
+    KtlsResult result;
+    /* The tickets are in front of it. */
+    CHECK_EQ(KtlsNative_Read(link.client, link.pair.client, buffer, sizeof(buffer), &result), 0);
+    memcpy(record, header, 5);
+    CHECK_EQ(send(link.pair.server, record, sizeof(record), 0), (ssize_t)sizeof(record));
+    Fixture_Wait(link.pair.client, POLLERR);
+    CHECK_EQ(KtlsNative_SocketReceive(link.pair.client, buffer, sizeof(buffer), &received), error);
+    CHECK_EQ(KtlsNative_SocketReceive(link.pair.client, buffer, sizeof(buffer), &received), EAGAIN);
+
+    CHECK_EQ(KtlsNative_ReceiveFailed(link.client, link.pair.client, told), 0);
+    for (int i = 0; i < 2; i++)
+    {
+        CHECK_EQ(KtlsNative_Read(link.client, link.pair.client, buffer, sizeof(buffer), &result), 0);
+        CHECK_EQ(result.status, KTLS_STATUS_TLS_ERROR);
+        CHECK(result.openSslError != 0);
+    }
+    Link_ReadOne(link.server, link.pair.server, buffer, sizeof(buffer), &result);
+    CHECK_EQ(result.status, KTLS_STATUS_TLS_ERROR);
+    CHECK_EQ(result.reason, SSL_AD_REASON_OFFSET + alert);
+    Link_Free(&link);
+}
+
+static void A_refused_record_is_answered_by_its_alert(void)
+{
+    static const uint8_t s_short[] = {23, 3, 3, 0, 1};
+    static const uint8_t s_long[] = {23, 3, 3, 0xFF, 0xFF};
+    static const uint8_t s_version[] = {23, 3, 1, 0, 27};
+    int32_t last = g_fixture.library.openSslVersion >= 0x30200000 ? TLS1_3_VERSION : TLS1_2_VERSION;
+    for (int32_t version = TLS1_2_VERSION; version <= last; version++)
+    {
+        Refuse(version, s_short, EBADMSG, EBADMSG, SSL_AD_BAD_RECORD_MAC);
+        Refuse(version, s_short, EBADMSG, EIO, SSL_AD_BAD_RECORD_MAC);
+        Refuse(version, s_long, EMSGSIZE, EMSGSIZE, SSL_AD_RECORD_OVERFLOW);
+        Refuse(version, s_version, EINVAL, EINVAL, SSL_AD_PROTOCOL_VERSION);
+    }
+}
+
 /* No kernel takes a CBC cipher; one without the module takes none at all. */
 static void Asked_for_and_not_to_be_had(void)
 {
@@ -229,5 +278,6 @@ const Test g_ioTests[] = {
     {"io: read capacities and pending in the kernel", Read_capacities_kernel, true},
     {"io: a full socket and a moved buffer", Want_write_and_a_moved_buffer, false},
     {"io: Write is refused where the kernel sends", Write_is_refused_where_the_kernel_sends, true},
+    {"io: a refused record is answered by its alert", A_refused_record_is_answered_by_its_alert, true},
     {"io: kernel TLS asked for and not to be had", Asked_for_and_not_to_be_had, false},
     {NULL, NULL, false}};

@@ -77,6 +77,9 @@ internal sealed class HoldingRelay : IDisposable
         await SendAllAsync(_to, piece);
     }
 
+    /// <summary>Sends bytes that nobody has given to the relay.</summary>
+    public Task InjectAsync(ReadOnlyMemory<byte> bytes) => SendAllAsync(_to, bytes);
+
     public void Dispose()
     {
         _near.Dispose();

@@ -123,6 +123,38 @@ public partial class RecordFaultTests
         }
     }
 
+    /// <summary>TLS 1.2 changes keys in front of Finished: the kernel may have them before the handshake ends.</summary>
+    [Theory]
+    [MemberData(nameof(EveryMode))]
+    public async Task A_fault_in_place_of_the_clients_Finished_ends_the_handshake(TlsMode mode)
+    {
+        foreach (string fault in OneOfEach)
+        {
+            foreach (bool blocking in new[] { false, true })
+            {
+                const int ChangeCipherSpec = 6;
+                using HoldingRelay relay = await HoldingRelay.ConnectAsync(holdsClient: true);
+                await using TlsPair pair = TlsPair.Create(relay.Ends, TlsMode.Stock, mode);
+                Task client = pair.Client.ShakeClientAsync(Handshakes.ClientOptions(SslProtocols.Tls12));
+                SslServerAuthenticationOptions options = Handshakes.ServerOptions(SslProtocols.Tls12);
+                Task server = blocking ? Limits.Blocking(() => pair.Server.ShakeServer(options)) : pair.Server.ShakeServerAsync(options);
+                await server.StaysPending("a server without the client's ChangeCipherSpec");
+                Assert.True(relay.Held > ChangeCipherSpec);
+                await relay.SendAsync(ChangeCipherSpec);
+                await server.StaysPending("a server without the client's Finished");
+
+                byte[] finished = [22, 3, 3, 0, 40, .. new byte[40]];
+                await relay.InjectAsync(RecordFaults.All[fault](finished));
+                Exception? failure = await Record.ExceptionAsync(
+                    () => server.Within(FaultReading.Limit, $"a handshake to meet: {fault}"));
+                Assert.True(failure is IOException or AuthenticationException, $"{fault}: {failure}");
+                Assert.DoesNotContain("timed out", $"{failure}", StringComparison.OrdinalIgnoreCase);
+                pair.ServerSocket.Close();
+                await Record.ExceptionAsync(() => client.InTime("the client's end"));
+            }
+        }
+    }
+
     private static Task<Outcome> KnownAsync(TlsMode mode, SslProtocols version, string fault, bool toClient) =>
         s_known.GetOrAdd(
             (mode, version, fault, toClient),

@@ -26,6 +26,9 @@ internal static class Limits
         return await task;
     }
 
+    /// <inheritdoc cref="Within{T}"/>
+    public static Task Within(this Task task, TimeSpan limit, string what) => WithinAsync(task, limit, what);
+
     public static Task InTime(this ValueTask task, [CallerArgumentExpression(nameof(task))] string what = "") =>
         task.AsTask().InTime(what);
 
