@@ -378,7 +378,14 @@ internal sealed partial class TlsReceiver : IDisposable
 
         if (taken == 0)
         {
-            throw Fail(_lost ?? TlsErrors.Truncated());
+            if (_lost is not null)
+            {
+                throw Fail(_lost);
+            }
+
+            // Whether a FIN is an end or a truncation is OpenSSL's to say: it knows what the options allow.
+            _source = Source.OpenSsl;
+            return false;
         }
 
         _messages.Renew();
