@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 bool KtlsIo_IsSendOffloaded(const KtlsOpenSsl* api, const SSL* ssl)
@@ -162,12 +163,24 @@ int32_t KtlsNative_AllowTruncation(KtlsConnection* connection)
     return 0;
 }
 
-/* OpenSSL then takes any FIN for a close_notify, also one within a record. "RH" is its word for waiting for a record's
- * header; the bytes of a part of one count as pending. */
-static void FindTruncatedRecord(const KtlsOpenSsl* api, const KtlsConnection* connection, KtlsResult* result)
+/* Whether a FIN came within a record. "RH" is OpenSSL's word for waiting for a record's header. Where the kernel reads
+ * records, OpenSSL sees none in part, but their bytes stay with TCP until they are whole. */
+static bool IsWithinRecord(const KtlsOpenSsl* api, const KtlsConnection* connection, int32_t socket)
+{
+    if (KtlsIo_IsReceiveOffloaded(api, connection->ssl))
+    {
+        int unread = 0;
+        return ioctl(socket, FIONREAD, &unread) == 0 && unread > 0;
+    }
+    return strcmp(api->SSL_rstate_string(connection->ssl), "RH") != 0;
+}
+
+/* OpenSSL then takes any FIN for a close_notify, also one within a record, part of whose header counts as pending. */
+static void FindTruncatedRecord(
+    const KtlsOpenSsl* api, const KtlsConnection* connection, int32_t socket, KtlsResult* result)
 {
     if (connection->finSeen && connection->allowsTruncation && result->status == KTLS_STATUS_CLOSE_NOTIFY &&
-        (result->pending != 0 || strcmp(api->SSL_rstate_string(connection->ssl), "RH") != 0))
+        (result->pending != 0 || IsWithinRecord(api, connection, socket)))
     {
         result->status = KTLS_STATUS_UNEXPECTED_EOF;
     }
@@ -231,7 +244,7 @@ int32_t KtlsNative_Read(
         explicit_bzero(&scratch, sizeof(scratch));
     } while (KtlsResult_Complete(api, connection->ssl, returned, error, false, result));
 
-    FindTruncatedRecord(api, connection, result);
+    FindTruncatedRecord(api, connection, socket, result);
     if (result->status == KTLS_STATUS_OK && capacity > 0)
     {
         result->bytes = returned;
