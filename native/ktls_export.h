@@ -283,14 +283,13 @@ KtlsNative_Read(KtlsConnection* connection, int32_t socket, uint8_t* buffer, int
 KTLS_EXPORT int32_t
 KtlsNative_Write(KtlsConnection* connection, int32_t socket, const uint8_t* buffer, int32_t length, KtlsResult* result);
 
-/* Tells OpenSSL what a receive of the caller's on the socket failed with, where receiving is in the kernel (elsewhere it
- * does nothing). The kernel tells once that it refuses a record, and from then on that nothing is there; so OpenSSL's
- * next read of the socket, by whatever call comes next, fails with this error, and the peer gets the alert:
+/* Tells OpenSSL what a receive of the caller's on the socket failed with, where receiving is in the kernel (elsewhere
+ * it does nothing). The kernel tells once that it refuses a record, and from then on that nothing is there; so
+ * OpenSSL's next read of the socket, by whatever call comes next, fails with this error, and the peer gets the alert:
  *   EBADMSG: too short, or cannot be decrypted: bad_record_mac
  *   EMSGSIZE: too long: record_overflow
  *   EINVAL: another version: protocol_version
- *   EIO: the caller does not know whether it was EIO (the next record is not data), EBADMSG or EKEYEXPIRED. The socket is
- *     read, and nothing there means EBADMSG.
+ *   EIO: one of EIO (the next record is not data), EBADMSG and EKEYEXPIRED: the socket is read; nothing is EBADMSG
  * EINVAL for any other error. An alert is sent where the socket has room for it, and only one on a connection. */
 KTLS_EXPORT int32_t KtlsNative_ReceiveFailed(KtlsConnection* connection, int32_t socket, int32_t error);
 

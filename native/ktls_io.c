@@ -52,8 +52,8 @@ static bool IsRefusal(int error)
     return error == EBADMSG || error == EMSGSIZE || error == EINVAL;
 }
 
-/* Makes a read of OpenSSL's fail with the kernel's refusal, of which it makes an alert; behind close_notify it makes none,
- * if it is told of that again. */
+/* Makes a read of OpenSSL's fail with the kernel's refusal, of which it makes an alert; behind close_notify it makes
+ * none, if it is told of that again. */
 static long Refuse(const KtlsOpenSsl* api, KtlsConnection* connection, BIO* bio, int error)
 {
     KtlsPostHandshake_ShowClose(api, connection);
@@ -63,7 +63,7 @@ static long Refuse(const KtlsOpenSsl* api, KtlsConnection* connection, BIO* bio,
     return -1;
 }
 
-/* OpenSSL is about to read the socket: the kernel has told a receive of the caller's already why that would be in vain. */
+/* OpenSSL is about to read the socket: the kernel may have told a receive of the caller's why that would be in vain. */
 static long BeforeRead(const KtlsOpenSsl* api, KtlsConnection* connection, BIO* bio, int returned)
 {
     return IsRefusal(connection->receiveError) ? Refuse(api, connection, bio, connection->receiveError) : returned;

@@ -81,10 +81,14 @@ internal sealed class TlsHandshake : IDisposable
         bool isLate = false;
         while (!Step(out NativeStatus wanted))
         {
+            if (isLate && wanted == NativeStatus.WantRead)
+            {
+                throw TlsErrors.Socket(Failed, SocketError.TimedOut);
+            }
+
+            isLate = false;
             switch (wanted)
             {
-                case NativeStatus.WantRead when isLate:
-                    throw TlsErrors.Socket(Failed, SocketError.TimedOut);
                 case NativeStatus.WantWrite:
                     if (!_socket.Poll(SocketTimeouts.ToTimeSpan(_socket.SendTimeout), SelectMode.SelectWrite))
                     {

@@ -157,6 +157,7 @@ internal sealed partial class TlsReceiver : IDisposable
                 if (_source != Source.Wait)
                 {
                     Overcome();
+                    isLate = false;
                 }
                 else if (isLate)
                 {
