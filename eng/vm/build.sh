@@ -8,9 +8,10 @@
 #   uml-6.12       the same kernel series as a program (User-Mode Linux), with its modules and the libc that it wants
 #   tree-trixie    a userland
 #   runtime        the host's .NET runtime, without the SDK
+#   runtime-11     a newer .NET runtime, from its NuGet packages
 #   profiler       perf of Debian 13; only where a run asks for it
 #
-# Everything but the runtime comes from Debian's packages, which are unpacked and never installed: no maintainer script
+# Everything but the runtimes comes from Debian's packages, which are unpacked and never installed: no maintainer script
 # runs, nothing is mounted, and an ordinary user can do it as well as root.
 #
 # A part lies in $lab/parts/NAME@KEY, where KEY is a hash of everything that went into it, and never changes
@@ -27,8 +28,13 @@ parts_of() {
         uml) echo "uml-$kernel" ;;
         emulated) printf '%s\n' qemu "kernel-$kernel" ;;
     esac
-    printf '%s\n' "tree-$userland" runtime
+    printf '%s\n' "tree-$userland" "$(runtime_part)"
     [[ ${profiler:-no} == no ]] || echo profiler
+}
+
+# Prints the part that holds the .NET runtime which a run asks for.
+runtime_part() {
+    [[ ${runtime:-10} == 10 ]] && echo runtime || echo "runtime-$runtime"
 }
 
 # Prints the directory of a part. The functions that build it are part of the key, comments excepted.
@@ -43,6 +49,7 @@ part_dir() {
             uml-*) declare -f build_uml uml_suite unpack_packages && echo "$lab" ;;
             tree-*) declare -f build_tree configure_tree unpack_packages && package_list ;;
             runtime) declare -f build_runtime && runtime_versions ;;
+            runtime-*) declare -f build_packaged_runtime runtime_version ;;
             profiler) declare -f build_profiler unpack_packages ;;
         esac
     } | sha256sum)
@@ -93,6 +100,7 @@ build_part() {
         uml-*) build_uml "$work" "${part#uml-}" "$target" ;;
         tree-*) build_tree "$work" "${part#tree-}" ;;
         runtime) build_runtime "$work" ;;
+        runtime-*) build_packaged_runtime "$work" "${part#runtime-}" ;;
         profiler) build_profiler "$work" ;;
     esac
     mv "$work" "$target"
@@ -327,6 +335,41 @@ build_runtime() {
     source=$(host_dotnet_dir)
     say "copy the .NET runtime of $source"
     cp -a "$source/dotnet" "$source/host" "$source/shared" "$work/"
+}
+
+# Prints the version of a .NET runtime that is not the host's.
+runtime_version() {
+    case $1 in
+        11) echo 11.0.0 ;;
+        *) fail "no version of .NET $1 is known" ;;
+    esac
+}
+
+# Lays the packages of a runtime out as an installation has it, around the host's own muxer.
+build_packaged_runtime() {
+    local work=$1 version name package target
+    version=$(runtime_version "$2")
+    mkdir "$work/restored"
+    cat >"$work/restored/runtime.proj" <<EOT
+<Project Sdk="Microsoft.NET.Sdk">
+  <PropertyGroup><TargetFramework>net10.0</TargetFramework></PropertyGroup>
+  <ItemGroup>
+    <PackageDownload Include="Microsoft.NETCore.App.Runtime.linux-x64;Microsoft.AspNetCore.App.Runtime.linux-x64" Version="[$version]" />
+  </ItemGroup>
+</Project>
+EOT
+    step 300 "restore .NET $version" "$(host_dotnet_dir)/dotnet" restore "$work/restored/runtime.proj" \
+        --packages "$work/restored/packages" -p:DisableImplicitNuGetFallbackFolder=true
+    for name in Microsoft.NETCore.App Microsoft.AspNetCore.App; do
+        package=$work/restored/packages/$(tr '[:upper:]' '[:lower:]' <<<"$name").runtime.linux-x64/$version
+        target=$work/shared/$name/$version
+        mkdir -p "$target"
+        find "$package/runtimes" -type f ! -name '*.xml' -exec cp {} "$target/" \;
+    done
+    mkdir -p "$work/host/fxr/$version"
+    cp "$work/shared/Microsoft.NETCore.App/$version/libhostfxr.so" "$work/host/fxr/$version/"
+    cp "$(host_dotnet_dir)/dotnet" "$work/"
+    rm -rf "$work/restored"
 }
 
 # ---- room ----

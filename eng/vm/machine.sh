@@ -31,7 +31,7 @@ share() {
 }
 
 # Reads eng/lab's variables: cell, userland, kernel, engine, command, shares, out, variables, cpus, memory, forwards,
-# instruction_count, tls_module, profiler, append, time_limit. Runs in the run directory. Leaves the result in exit_code.
+# instruction_count, tls_module, profiler, runtime, append, time_limit. Runs in the run directory. Leaves the result in exit_code.
 run_machine() {
     local tree kernel_dir entry machine stdout stderr timer ended status
     local directory=/tmp guest_shares=() guest_network=no parts=$lab/parts results=$run_dir/results
@@ -43,6 +43,8 @@ run_machine() {
         share "${entry%%:*}" ro "${entry#*:}"
         [[ ${entry#*:} != /repo ]] || directory=/repo
     done
+    # Programs are built for .NET 10.
+    [[ $runtime == 10 ]] || variables=(DOTNET_ROLL_FORWARD=LatestMajor "${variables[@]}")
     [[ $profiler == no ]] || share "$(part_dir profiler)/root" ro /run/profiler
     [[ -z $out ]] || share "$out" rw /out
     ((${#forwards[@]} == 0)) || guest_network=yes
@@ -51,7 +53,7 @@ run_machine() {
     # For guest-init, whose shell knows no arrays, and for guest-session.
     {
         printf '%s=%q\n' engine "$engine" parts "$parts"
-        printf '%s=%s\n' tree "${tree##*/}" kernel "${kernel_dir##*/}" runtime "$(basename "$(part_dir runtime)")"
+        printf '%s=%s\n' tree "${tree##*/}" kernel "${kernel_dir##*/}" runtime "$(basename "$(part_dir "$(runtime_part)")")"
     } >names
     declare -p cell engine directory results tls_module profiler guest_shares guest_network command variables >job
     make_initramfs "$tree"
@@ -67,7 +69,7 @@ run_machine() {
             "$machine") break ;;
             "$timer")
                 say "time limit of $time_limit s reached: the machine was ended"
-                exit_code=124
+                ! has_begun || exit_code=124
                 break
                 ;;
             "$stdout") stdout= ;;
@@ -95,9 +97,11 @@ kernel_part_dir() {
     esac
 }
 
+has_begun() { grep -aqs 'guest-session: the command begins' console; }
+
 # A machine that never began its command says nothing about the command: its host or its kernel is at fault.
 report_end() {
-    if grep -aqs 'guest-session: the command begins' console; then
+    if has_begun; then
         say "the machine ended without a result; its last words:"
     else
         say "the machine did not boot: the command never began, and nothing is known of it; the machine's last words:"

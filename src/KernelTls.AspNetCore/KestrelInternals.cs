@@ -2,6 +2,7 @@ using System.Diagnostics;
 using System.Diagnostics.CodeAnalysis;
 using System.Diagnostics.Tracing;
 using System.Net.Security;
+using System.Reflection;
 using System.Runtime.CompilerServices;
 using System.Security.Authentication;
 using Microsoft.AspNetCore.Connections;
@@ -32,6 +33,10 @@ internal static class KestrelInternals
     private const string FeatureName =
         "Microsoft.AspNetCore.Server.Kestrel.Core.Internal.TlsConnectionFeature, Microsoft.AspNetCore.Server.Kestrel.Core";
 
+    // The type argument is the middleware's own.
+    private const string LoggerName =
+        "Microsoft.Extensions.Logging.ILogger`1[[" + MiddlewareName + "]], Microsoft.Extensions.Logging.Abstractions";
+
     private const string EventSourceName =
         "Microsoft.AspNetCore.Server.Kestrel.Core.Internal.Infrastructure.KestrelEventSource, Microsoft.AspNetCore.Server.Kestrel.Core";
 
@@ -45,12 +50,18 @@ internal static class KestrelInternals
         "Microsoft.AspNetCore.Server.Kestrel.Core.Internal.Infrastructure.KestrelConnection, Microsoft.AspNetCore.Server.Kestrel.Core";
 
     [DynamicallyAccessedMembers(
-        DynamicallyAccessedMemberTypes.PublicConstructors | DynamicallyAccessedMemberTypes.NonPublicConstructors)]
+        DynamicallyAccessedMemberTypes.PublicConstructors
+        | DynamicallyAccessedMemberTypes.NonPublicConstructors
+        | DynamicallyAccessedMemberTypes.NonPublicFields)]
     private static readonly Type? s_middlewareType = Type.GetType(MiddlewareName);
 
     [DynamicallyAccessedMembers(
         DynamicallyAccessedMemberTypes.PublicConstructors | DynamicallyAccessedMemberTypes.NonPublicConstructors)]
     private static readonly Type? s_featureType = Type.GetType(FeatureName);
+
+    // .NET 11 gives the feature the middleware's logger, and has it keep what it knows when the connection ends.
+    private static readonly bool s_featureKeeps = s_featureType is not null && Exists(static () => Snapshot(null!));
+    private static readonly FieldInfo? s_loggerField = s_middlewareType?.GetField("_logger", BindingFlags.Instance | BindingFlags.NonPublic);
 
     private static readonly Type? s_metricsType = Type.GetType(MetricsName);
     private static readonly Type? s_connectionType = Type.GetType(ConnectionName);
@@ -114,7 +125,29 @@ internal static class KestrelInternals
     /// The feature by which Kestrel and the application see a connection's TLS: ITlsConnectionFeature, ITlsHandshakeFeature,
     /// ITlsApplicationProtocolFeature and ISslStreamFeature in one.
     /// </summary>
-    public static object TlsFeature(SslStream stream, ConnectionContext connection) => NewFeature(stream, connection);
+    /// <param name="httpsMiddleware">The stock middleware, whose logger the feature uses.</param>
+    /// <param name="stream">The stream of the connection.</param>
+    /// <param name="connection">The connection.</param>
+    public static object TlsFeature(object httpsMiddleware, SslStream stream, ConnectionContext connection) =>
+        s_featureKeeps ? NewFeature(stream, connection, s_loggerField!.GetValue(httpsMiddleware)!) : NewFeature(stream, connection);
+
+    /// <summary>Has the feature keep what it answers, before the stream is disposed. Does nothing on .NET 10, where it does not keep it.</summary>
+    public static void KeepTlsFeature(object tlsFeature)
+    {
+        if (s_featureKeeps)
+        {
+            Snapshot(tlsFeature);
+        }
+    }
+
+    /// <summary>Sets the feature's exception of a failed handshake. Does nothing on .NET 10, whose feature has none.</summary>
+    public static void SetFailure(object tlsFeature, Exception failure)
+    {
+        if (s_featureKeeps)
+        {
+            SetException(tlsFeature, failure);
+        }
+    }
 
     public static void SetHostName(object tlsFeature, string name) => FeatureHostName(tlsFeature, name);
 
@@ -163,6 +196,11 @@ internal static class KestrelInternals
             return s_middlewareType is null ? MiddlewareName : FeatureName;
         }
 
+        if (s_featureKeeps && s_loggerField is null)
+        {
+            return MiddlewareName + "._logger";
+        }
+
         try
         {
             // A member that is not there throws where its accessor is called first.
@@ -183,7 +221,9 @@ internal static class KestrelInternals
             _ = CallbackState(middleware);
             _ = CallbackContext(null!, null!, default, null, default);
             using SslStream stream = new(new MemoryStream());
-            object feature = NewFeature(stream, new DefaultConnectionContext());
+            object feature = s_featureKeeps
+                ? NewFeature(stream, new DefaultConnectionContext(), null!)
+                : NewFeature(stream, new DefaultConnectionContext());
             FeatureHostName(feature, "");
             FeatureAllowDelayed(feature, FeatureAllowsDelayed(feature));
             _ = NewConnectionOptions(new SocketTransportOptions());
@@ -247,6 +287,18 @@ internal static class KestrelInternals
     [UnsafeAccessor(UnsafeAccessorKind.Constructor)]
     [return: UnsafeAccessorType(FeatureName)]
     private static extern object NewFeature(SslStream stream, ConnectionContext connection);
+
+    // .NET 11.
+    [UnsafeAccessor(UnsafeAccessorKind.Constructor)]
+    [return: UnsafeAccessorType(FeatureName)]
+    private static extern object NewFeature(
+        SslStream stream, ConnectionContext connection, [UnsafeAccessorType(LoggerName)] object logger);
+
+    [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "Snapshot")]
+    private static extern void Snapshot([UnsafeAccessorType(FeatureName)] object feature);
+
+    [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "set_Exception")]
+    private static extern void SetException([UnsafeAccessorType(FeatureName)] object feature, Exception value);
 
     [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "set_HostName")]
     private static extern void FeatureHostName([UnsafeAccessorType(FeatureName)] object feature, string value);

@@ -119,7 +119,7 @@ public class PublishTests(Workshop workshop)
             Assert.Equal("Hello World!", await server.GetAsync("/", "1.1"));
             Assert.Equal("Hello World!", await server.GetAsync("/", "2.0"));
             Assert.True(server.Process.HasLoaded(Repository.Shim));
-            Assert.Contains(" is served by kernel TLS.", await server.Process.KillAsync(), StringComparison.Ordinal);
+            Assert.Contains(" is served by OpenSSL on the socket, without the kernel (DirectOpenSsl).", await server.Process.KillAsync(), StringComparison.Ordinal);
         }
     }
 

@@ -37,6 +37,10 @@ internal sealed class EndpointOptions(object httpsMiddleware)
     public RemoteCertificateValidationCallback? ClientValidation =>
         _https is null or { ClientCertificateMode: ClientCertificateMode.NoCertificate } ? null : Validate;
 
+    /// <summary>Makes Kestrel's feature of a connection.</summary>
+    public object CreateTlsFeature(SslStream stream, ConnectionContext connection) =>
+        KestrelInternals.TlsFeature(httpsMiddleware, stream, connection);
+
     /// <summary>Shows the application the record with the ClientHello, if it wants to see it.</summary>
     public void Show(ConnectionContext connection, byte[] record) =>
         _https?.TlsClientHelloBytesCallback?.Invoke(connection, new ReadOnlySequence<byte>(record));

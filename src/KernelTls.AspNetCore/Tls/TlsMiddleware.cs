@@ -57,17 +57,24 @@ internal sealed class TlsMiddleware(ConnectionDelegate next, ServedEndpoint endp
         ServerStream stream = new(socket, options.ClientValidation, endpoint.Options);
         await using (stream.ConfigureAwait(false))
         {
-            object feature = KestrelInternals.TlsFeature(stream, connection);
+            object feature = options.CreateTlsFeature(stream, connection);
             KestrelInternals.AllowDelayedCertificate(feature, options.AllowDelayedCertificate);
             connection.Features.Set((ITlsConnectionFeature)feature);
             connection.Features.Set((ITlsHandshakeFeature)feature);
             connection.Features.Set((ITlsApplicationProtocolFeature)feature);
             connection.Features.Set((ISslStreamFeature)feature);
             connection.Features.Set<SslStream>(stream);
-            if (await TryShakeHandsAsync(stream, connection, feature).ConfigureAwait(false))
+            try
             {
-                connection.Features.Set<IKtlsFeature>(new KtlsFeature(stream));
-                await ServeAsync(stream, connection).ConfigureAwait(false);
+                if (await TryShakeHandsAsync(stream, connection, feature).ConfigureAwait(false))
+                {
+                    connection.Features.Set<IKtlsFeature>(new KtlsFeature(stream));
+                    await ServeAsync(stream, connection).ConfigureAwait(false);
+                }
+            }
+            finally
+            {
+                KestrelInternals.KeepTlsFeature(feature);
             }
         }
     }
@@ -85,11 +92,13 @@ internal sealed class TlsMiddleware(ConnectionDelegate next, ServedEndpoint endp
         catch (Exception e) when (
             e is AuthenticationException or IOException or OperationCanceledException || connection.AbortReason is not null)
         {
+            KestrelInternals.SetFailure(feature, e);
             report.Failed(e);
             return false;
         }
         catch (Exception e)
         {
+            KestrelInternals.SetFailure(feature, e);
             report.Abandoned(e);
             throw;
         }
