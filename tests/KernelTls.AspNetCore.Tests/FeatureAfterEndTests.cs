@@ -1,4 +1,5 @@
 using System.Net.Security;
+using System.Net.Sockets;
 using System.Security.Authentication;
 using KernelTls.Tests;
 using Microsoft.AspNetCore.Builder;
@@ -15,36 +16,39 @@ public class FeatureAfterEndTests
 
     [Theory]
     [MemberData(nameof(All))]
-    public async Task The_features_of_a_connection_that_is_over_answer_as_on_the_stock_server(TlsMode mode, SslProtocols version, bool isTrusted) =>
+    public async Task The_features_of_a_connection_that_is_over_answer_as_on_the_stock_server(TlsMode mode, SslProtocols version, bool isTls) =>
         await SideBySide.RunAsync(mode, async each =>
         {
             TaskCompletionSource<string> seen = new(TaskCreationOptions.RunContinuationsAsynchronously);
             await using Server server = await Server.StartAsync(each, listen: endpoint => endpoint.Use(next => async connection =>
             {
-                await next(connection);
-                seen.TrySetResult(Describe(connection));
+                try
+                {
+                    await next(connection);
+                }
+                finally
+                {
+                    seen.TrySetResult(Describe(connection));
+                }
             }));
-            Task<SslStream> connecting = server.ConnectAsync(version, client =>
+            if (isTls)
             {
-                client.ApplicationProtocols = [SslApplicationProtocol.Http11];
-                client.CertificateChainPolicy = null;
-                client.RemoteCertificateValidationCallback = (_, _, _, _) => isTrusted;
-            });
-            if (isTrusted)
-            {
-                await (await connecting).DisposeAsync();
-            }
-            else
-            {
-                await Assert.ThrowsAsync<AuthenticationException>(() => connecting);
+                await (await server.ConnectAsync(version, client => client.ApplicationProtocols = [SslApplicationProtocol.Http11])).DisposeAsync();
+                return await seen.Task.InTime("the end of the connection");
             }
 
+            using Socket socket = await server.ConnectSocketAsync();
+            await socket.SendAsync("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"u8.ToArray()).InTime("a request without TLS");
             return await seen.Task.InTime("the end of the connection");
         });
 
     private static string Describe(ConnectionContext connection)
     {
-        ITlsHandshakeFeature handshake = connection.Features.Get<ITlsHandshakeFeature>()!;
+        if (connection.Features.Get<ITlsHandshakeFeature>() is not { } handshake)
+        {
+            return "no features";
+        }
+
         ITlsApplicationProtocolFeature alpn = connection.Features.Get<ITlsApplicationProtocolFeature>()!;
 
         // .NET 11 has it.
