@@ -147,7 +147,9 @@ public class RekeyInteropTests
 
         TlsStatistics now = TlsStatistics.Read();
         Assert.Equal(0, now.DecryptError - before.DecryptError);
-        Assert.Equal(ours ? Updates : 0, now.SendRekeyOk - before.SendRekeyOk);
+
+        // A request that arrives while the answer to the one before still waits behind data is answered with it (RFC 8446, 4.6.3).
+        Assert.InRange(now.SendRekeyOk - before.SendRekeyOk, !ours ? 0 : theirs ? 1 : Updates, ours ? Updates : 0);
 
         // A program that is behind with reading answers several of our requests at once.
         long received = now.ReceiveRekeyOk - before.ReceiveRekeyOk;
