@@ -150,6 +150,7 @@ public partial class RecordFaultTests
                 Assert.True(failure is IOException or AuthenticationException, $"{fault}: {failure}");
                 Assert.DoesNotContain("timed out", $"{failure}", StringComparison.OrdinalIgnoreCase);
                 pair.ServerSocket.Close();
+                pair.ClientSocket.Close();
                 await Record.ExceptionAsync(() => client.InTime("the client's end"));
             }
         }

@@ -91,7 +91,12 @@ public class SendFileTests : KernelTest
         if (client.Offload.IsComplete && !KtlsPlatform.CanRekey)
         {
             await Assert.ThrowsAsync<KtlsRekeyException>(() => reading.InTime());
-            await Assert.ThrowsAnyAsync<IOException>(() => Pattern.ReceiveAsync(pair.Server, FileSize).InTime());
+
+            // Nothing follows the alert, which is lost where the socket has no room for it: then the end of the connection tells.
+            Task receiving = Assert.ThrowsAnyAsync<IOException>(() => Pattern.ReceiveAsync(pair.Server, FileSize).InTime());
+            await Assert.ThrowsAsync<KtlsRekeyException>(() => sending.InTime("the file to be given up"));
+            await client.DisposeAsync();
+            await receiving;
             return;
         }
 

@@ -65,6 +65,7 @@ internal sealed partial class TlsSender
         while (section.Left > 0)
         {
             cancellationToken.ThrowIfCancellationRequested();
+            ThrowIfAbandoned();
             if (!_kernel)
             {
                 await CopySectionAsync(section, cancellationToken).ConfigureAwait(false);

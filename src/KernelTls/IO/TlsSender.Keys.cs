@@ -72,6 +72,7 @@ internal sealed partial class TlsSender
     /// <summary>As <see cref="AllowAsync"/>; 0: a KeyUpdate goes first.</summary>
     private long AllowNow(long bytes)
     {
+        ThrowIfAbandoned();
         long allowed = AnswerGoesFirst ? 0 : _budget.Allow(Math.Min(bytes, MostAtOnce));
         _budget.Take(allowed);
         return allowed;

@@ -306,13 +306,18 @@ internal sealed partial class TlsSender
         }
     }
 
-    private void ThrowIfNotOpen()
+    /// <summary>Ends a send in parts that was under way when the connection failed: nothing follows a fatal alert.</summary>
+    private void ThrowIfAbandoned()
     {
         if (Failure is { } failure)
         {
             throw failure;
         }
+    }
 
+    private void ThrowIfNotOpen()
+    {
+        ThrowIfAbandoned();
         switch (_state)
         {
             case State.Spent:
