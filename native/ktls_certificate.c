@@ -16,11 +16,11 @@ X509* KtlsCertificate_Decode(const KtlsOpenSsl* api, const KtlsBlob* blob)
     return api->d2i_X509(NULL, &at, blob->length);
 }
 
-int KtlsCertificate_OnRequest(SSL* ssl, void* argument)
+int KtlsCertificate_OnCertificateRequest(SSL* ssl, void* argument)
 {
     (void)argument;
     const KtlsOpenSsl* api = KtlsOpenSsl_Get();
-    KtlsConnection* connection = KtlsConnection_Of(api, ssl);
+    KtlsConnection* connection = KtlsConnection_FromSsl(api, ssl);
     if (connection == NULL)
     {
         return 0;
@@ -28,13 +28,13 @@ int KtlsCertificate_OnRequest(SSL* ssl, void* argument)
     connection->certificateRequested = true;
     if (KtlsPostHandshake_IsRequest(api, connection))
     {
-        return KtlsPostHandshake_Pause(api, connection);
+        return KtlsPostHandshake_OnRequest(api, connection);
     }
     if (!connection->context->pausesAtCertificate)
     {
         return 1;
     }
-    /* Outside the handshake (renegotiation) nobody waits for the question: what the context has is sent. */
+    /* Outside KtlsNative_Handshake (renegotiation) the caller cannot decide: the chain of the context is sent. */
     if (connection->certificateDecision == KTLS_DECISION_MADE || !connection->inHandshake)
     {
         return 1;
@@ -84,14 +84,14 @@ int32_t KtlsNative_GetAcceptableIssuer(
     return 0;
 }
 
-static bool Add(const KtlsOpenSsl* api, SSL* ssl, const KtlsBlob* blob, bool leaf)
+static bool AddCertificate(const KtlsOpenSsl* api, SSL* ssl, const KtlsBlob* blob, bool leaf)
 {
     X509* certificate = KtlsCertificate_Decode(api, blob);
     if (certificate == NULL)
     {
         return false;
     }
-    /* Argument 1 makes the chain take a reference of its own, so that both cases end in X509_free. */
+    /* With argument 1 the chain takes its own reference, so that X509_free is correct in both cases. */
     bool added = leaf ? api->SSL_use_certificate(ssl, certificate) == 1
                       : api->SSL_ctrl(ssl, SSL_CTRL_CHAIN_CERT, 1, certificate) == 1;
     api->X509_free(certificate);
@@ -102,7 +102,7 @@ static bool UseChain(const KtlsOpenSsl* api, SSL* ssl, const KtlsBlob* certifica
 {
     for (int32_t i = 0; i < count; i++)
     {
-        if (!Add(api, ssl, &certificates[i], i == 0))
+        if (!AddCertificate(api, ssl, &certificates[i], i == 0))
         {
             return false;
         }
@@ -127,18 +127,18 @@ int32_t KtlsNative_UseCertificate(
     {
         return EINVAL;
     }
-    bool paused =
-        connection->certificateDecision == KTLS_DECISION_WAITING || connection->answerDecision == KTLS_DECISION_WAITING;
+    bool paused = connection->certificateDecision == KTLS_DECISION_WAITING ||
+                  connection->postHandshakeDecision == KTLS_DECISION_WAITING;
     if (!paused || connection->failure.status != KTLS_STATUS_OK)
     {
         return EBUSY;
     }
 
     KtlsResult_Begin(api, result);
-    api->SSL_certs_clear(connection->ssl); /* the context's, or half of a refused one */
+    api->SSL_certs_clear(connection->ssl); /* the chain of the context, or a part of a rejected one */
     if (!UseChain(api, connection->ssl, certificates, count, (EVP_PKEY*)privateKey))
     {
-        KtlsResult_Refused(api, result);
+        KtlsResult_Fail(api, result);
         api->SSL_certs_clear(connection->ssl);
         return 0;
     }

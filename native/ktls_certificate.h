@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The certificate a client shows: asked for in the middle of the handshake, given by the caller.
+ * The certificate of a client, which the caller selects when the server requests it.
  */
 #ifndef KTLS_CERTIFICATE_H
 #define KTLS_CERTIFICATE_H
@@ -8,11 +8,12 @@
 #include "ktls_export.h"
 #include "ktls_openssl.h"
 
-/* NULL where the blob is no certificate; else to be given to X509_free. */
+/* Decodes a certificate. The caller must pass it to X509_free. Returns NULL if the blob is not a certificate. */
 X509* KtlsCertificate_Decode(const KtlsOpenSsl* api, const KtlsBlob* blob);
 
-/* SSL_CTX_set_cert_cb of client contexts: a CertificateRequest has come. Not SSL_CTX_set_client_cert_cb, which is
- * passed over where the context has a certificate, and has no room for a chain. */
-int KtlsCertificate_OnRequest(SSL* ssl, void* argument);
+/* The certificate callback of client contexts (SSL_CTX_set_cert_cb), which runs on a CertificateRequest. The callback
+ * of SSL_CTX_set_client_cert_cb is not used: OpenSSL does not call it if the context has a certificate, and it cannot
+ * return a chain. */
+int KtlsCertificate_OnCertificateRequest(SSL* ssl, void* argument);
 
 #endif

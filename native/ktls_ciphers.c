@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Which cipher suites an SSL_CTX of .NET's own has, so that ours can have the same.
+ * The cipher suites of an SSL_CTX that .NET created, so that KtlsContext can use the same ones.
  */
 #include "ktls_export.h"
 #include "ktls_openssl.h"
@@ -8,10 +8,10 @@
 #include <errno.h>
 #include <string.h>
 
-#define TLS13_SUITES 0x13 /* the first byte of a TLS 1.3 suite (RFC 8446, B.4) */
+#define TLS13_SUITES 0x13 /* first byte of a TLS 1.3 suite (RFC 8446, B.4) */
 
-/* The name of the suite at this index; NULL for a TLS 1.3 suite, which a cipher list cannot name. */
-static const char* NameAt(const KtlsOpenSsl* api, const OPENSSL_STACK* suites, int index)
+/* Returns the name of the suite at an index, or NULL for a TLS 1.3 suite, which a cipher list cannot contain. */
+static const char* GetSuiteName(const KtlsOpenSsl* api, const OPENSSL_STACK* suites, int index)
 {
     const SSL_CIPHER* suite = api->OPENSSL_sk_value(suites, index);
     return suite == NULL || api->SSL_CIPHER_get_protocol_id(suite) >> 8 == TLS13_SUITES
@@ -19,14 +19,14 @@ static const char* NameAt(const KtlsOpenSsl* api, const OPENSSL_STACK* suites, i
                : api->SSL_CIPHER_get_name(suite);
 }
 
-/* Returns the length of the list, and writes it where target is not NULL. */
+/* Returns the length of the list. Writes the list if target is not NULL. */
 static size_t JoinNames(const KtlsOpenSsl* api, const OPENSSL_STACK* suites, uint8_t* target)
 {
     size_t length = 0;
     int count = suites != NULL ? api->OPENSSL_sk_num(suites) : 0;
     for (int i = 0; i < count; i++)
     {
-        const char* name = NameAt(api, suites, i);
+        const char* name = GetSuiteName(api, suites, i);
         if (name == NULL)
         {
             continue;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * KtlsConnection: what belongs to one SSL, and its life.
+ * KtlsConnection: an SSL and its state, and the checks that all calls on a connection share.
  */
 #ifndef KTLS_CONNECTION_H
 #define KTLS_CONNECTION_H
@@ -10,10 +10,13 @@
 
 #include <stdbool.h>
 
-/* How a handshake stands with a decision of the caller's:
- *   NONE -> WAITING   by OpenSSL's callback, within KtlsNative_Handshake
- *   WAITING -> MADE   by the caller (SwitchContext, AbortHandshake, UseCertificate)
- * MADE lasts: whatever asks again (HelloRetryRequest, renegotiation) goes by it, so no pause comes twice. */
+#define KTLS_CONNECTION_MAGIC 0x4B74636FU /* "Ktco" */
+
+/* The state of a decision that the caller makes in a pause of the handshake:
+ *   NONE -> WAITING   set by OpenSSL's callback during KtlsNative_Handshake
+ *   WAITING -> MADE   set by the caller (SwitchContext, AbortHandshake, UseCertificate)
+ * MADE is final: it also applies after a HelloRetryRequest or a renegotiation, so that each pause occurs only once.
+ * Only postHandshakeDecision returns to NONE, because each post-handshake request pauses. */
 typedef enum KtlsDecision
 {
     KTLS_DECISION_NONE,
@@ -21,76 +24,90 @@ typedef enum KtlsDecision
     KTLS_DECISION_MADE
 } KtlsDecision;
 
-/* How far a server is with a request for a certificate after the handshake. */
+/* The state of a server's post-handshake CertificateRequest. */
 typedef enum KtlsRequest
 {
     KTLS_REQUEST_NONE,
-    KTLS_REQUEST_QUEUED, /* in OpenSSL, not or not wholly written */
-    KTLS_REQUEST_OUT     /* written; the answer is to come */
+    KTLS_REQUEST_QUEUED, /* passed to OpenSSL, not completely written */
+    KTLS_REQUEST_SENT    /* written; the response is outstanding */
 } KtlsRequest;
 
-/* A Write that waits for room, to be finished within the pause of a client. */
-typedef struct KtlsRetry
+/* A Write that returned WANT_WRITE and that a client completes during its pause. */
+typedef struct KtlsPendingWrite
 {
     const uint8_t* buffer;
     int32_t length;
     bool done;
     KtlsResult* result;
-} KtlsRetry;
+} KtlsPendingWrite;
 
 #define KTLS_FINISHED_MAX 64 /* EVP_MAX_MD_SIZE */
 
 struct KtlsConnection
 {
-    uint32_t magic;
+    uint32_t magic; /* KTLS_CONNECTION_MAGIC once the connection is complete */
     int32_t socket;
-    KtlsContext* context;      /* counted reference */
-    KtlsContext* firstContext; /* counted: OpenSSL keeps this one's SSL_CTX for its ticket keys. NULL: not switched */
+    KtlsContext* context; /* counted reference */
+    /* Counted reference to the context before SwitchContext, or NULL. OpenSSL uses its SSL_CTX for the ticket keys. */
+    KtlsContext* firstContext;
     SSL* ssl;
-    bool inHandshake;          /* KtlsNative_Handshake is running */
-    bool beforeHello;          /* nothing has been sent: not begun, or paused at the ClientHello */
-    bool established;          /* the handshake has ended well */
+    bool inHandshake; /* KtlsNative_Handshake is running */
+    bool beforeHello; /* nothing has been sent: the handshake has not started or is paused at the ClientHello */
+    bool established; /* the handshake has succeeded */
     bool certificateRequested; /* client: the server has sent a CertificateRequest */
-    bool sendOffloaded;        /* once established: the kernel encrypts. It never goes back on that. */
-    bool closeSent;            /* close_notify is out */
-    bool allowsTruncation;     /* OpenSSL takes a FIN for a close_notify */
-    bool finSeen;              /* OpenSSL's reads have met the end of the TCP stream */
-    int32_t receiveError;      /* of KtlsNative_ReceiveFailed, for OpenSSL's next read of the socket; 0: none */
-    bool updateAsked;          /* the peer's KeyUpdate asked for one, which is not yet queued */
-    bool updateStarted;        /* a KeyUpdate is queued in OpenSSL and not yet written */
-    bool writeWaits;           /* OpenSSL holds the encrypted half of a Write that found no room */
-    bool sockmap;              /* the socket was seen to be in a BPF sockmap: the kernel is not asked */
-    int32_t messages;          /* handshake messages of the peer's since Read began */
-    bool stapled;              /* OpenSSL holds an OCSP response for this connection */
-    KtlsResult failure;        /* status other than OK: what ended this connection, repeated by every later call */
+    bool sendOffloaded;        /* once established: the kernel encrypts. It does not change afterwards. */
+    bool closeNotifySent;
+    bool truncationAllowed;  /* OpenSSL treats a FIN as a close_notify */
+    bool finReceived;        /* OpenSSL has read the end of the TCP stream */
+    int32_t receiveError;    /* set by KtlsNative_ReceiveFailed for OpenSSL's next read of the socket; 0: none */
+    bool keyUpdateRequested; /* the peer has requested a KeyUpdate, which is not queued yet */
+    bool keyUpdateQueued;    /* a KeyUpdate is queued in OpenSSL and not written yet */
+    bool writePending;       /* OpenSSL holds a partly sent record of a Write */
+    bool inSockmap;          /* the socket was found in a BPF sockmap: kernel TLS stays disabled */
+    int32_t messageCount;    /* handshake messages received since Read began */
+    bool ocspResponseSet;    /* OpenSSL holds an OCSP response for this connection */
+    KtlsResult failure;      /* if its status is not OK: the result that ended the connection; later calls repeat it */
     KtlsVerifyCallback verify; /* set only while KtlsNative_Handshake or KtlsNative_RequestCertificate runs */
     intptr_t verifyState;
     KtlsDecision helloDecision;
-    char* serverName;       /* owned; server: as the ClientHello had it, empty for none; NULL: no hello yet */
-    KtlsClientHello* hello; /* owned; there while helloDecision is WAITING */
-    int32_t abortAlert;     /* the decision is to end with this alert; 0: to go on */
+    char* serverName;       /* owned; server: from the ClientHello, empty if absent; NULL: no ClientHello yet */
+    KtlsClientHello* hello; /* owned; set while helloDecision is WAITING */
+    int32_t abortAlert;     /* helloDecision is to abort with this alert; 0: to continue */
     KtlsDecision certificateDecision;
-    KtlsDecision answerDecision; /* on a request after the handshake: WAITING in its pause, MADE by the next Read */
-    bool closeBegun;             /* client: set while Read hides from OpenSSL that close_notify is out or on its way */
-    KtlsRetry* retry;            /* the Write within the pause; set only while it runs */
-    KtlsRequest request;
-    bool answerLost; /* none can come any more: the client's direction, or the connection, has ended */
-    int verifyMode;  /* the one to be restored after the request */
-    uint8_t peerFinished[KTLS_FINISHED_MAX]; /* as it was before the request; the end of the answer changes it */
-    SSL_SESSION* session;                    /* owned: the newest that was not taken yet */
+    KtlsDecision postHandshakeDecision; /* client: WAITING during the pause, MADE by the next Read */
+    bool sentShutdownHidden;            /* client: Read hides SSL_SENT_SHUTDOWN from OpenSSL */
+    KtlsPendingWrite* pendingWrite;     /* set only while KtlsPostHandshake_FinishWrite runs */
+    KtlsRequest request;                /* server */
+    bool responseLost;                  /* server: no response can arrive: the client or the connection has ended */
+    int savedVerifyMode;                /* server: restored after the request */
+    uint8_t savedPeerFinished[KTLS_FINISHED_MAX]; /* server: the client's Finished before the request */
+    SSL_SESSION* session; /* owned; client: the newest session that TakeSession has not returned */
 };
-
-/* Checks what every I/O export checks, and zeroes the result. On 0, *api is the table. */
-int32_t KtlsConnection_Enter(
-    const KtlsConnection* connection, int32_t socket, KtlsResult* result, const KtlsOpenSsl** api);
 
 bool KtlsConnection_IsValid(const KtlsConnection* connection);
 
-/* The connection of an SSL within one of OpenSSL's callbacks; NULL where there is none. */
-KtlsConnection* KtlsConnection_Of(const KtlsOpenSsl* api, const SSL* ssl);
+/* Returns the connection of an SSL, for OpenSSL's callbacks, or NULL. */
+KtlsConnection* KtlsConnection_FromSsl(const KtlsOpenSsl* api, const SSL* ssl);
 
-/* Remembers a result after which OpenSSL can neither read nor write on this connection. Asked again it would fail
- * without an entry in its queue, which looks like an end of stream. */
-void KtlsConnection_NoteFailure(const KtlsOpenSsl* api, KtlsConnection* connection, const KtlsResult* result);
+/* Performs the checks that all I/O exports share, and zeroes the result. On 0, *api is the symbol table. */
+int32_t KtlsConnection_Enter(
+    const KtlsConnection* connection, int32_t socket, KtlsResult* result, const KtlsOpenSsl** api);
+
+/* As KtlsConnection_Enter, for calls that require a completed handshake. If *ended is set, the connection has failed
+ * before, and the result repeats that failure. */
+int32_t KtlsConnection_EnterEstablished(
+    const KtlsConnection* connection, int32_t socket, KtlsResult* result, const KtlsOpenSsl** api, bool* ended);
+
+/* Completes the result of a call after KtlsConnection_EnterEstablished. Any of these calls may have written the queued
+ * KeyUpdate, and any may have ended the connection. */
+void KtlsConnection_Leave(const KtlsOpenSsl* api, KtlsConnection* connection, KtlsResult* result);
+
+/* Saves a result after which OpenSSL can neither read nor write on this connection. Otherwise a later call would fail
+ * without an entry in the error queue, which looks like an end of stream. */
+void KtlsConnection_SaveFailure(const KtlsOpenSsl* api, KtlsConnection* connection, const KtlsResult* result);
+
+/* Return whether the kernel encrypts or decrypts; false if the SSL has no BIO. */
+bool KtlsConnection_IsSendOffloaded(const KtlsOpenSsl* api, const KtlsConnection* connection);
+bool KtlsConnection_IsReceiveOffloaded(const KtlsOpenSsl* api, const KtlsConnection* connection);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Data through the kernel's TLS: plain calls on the socket, which OpenSSL has no part in.
+ * Transfer of data that the kernel encrypts or decrypts, without OpenSSL.
  */
 #include "ktls_export.h"
 
@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-/* linux/sock_diag.h, which not every C library comes with. */
-#define SOCKET_MEMORY 55 /* SO_MEMINFO */
+/* From linux/sock_diag.h, which some C libraries lack. */
+#define SO_MEMINFO_OPTION 55 /* SO_MEMINFO */
 enum
 {
     MEMORY_SNDBUF = 3,
@@ -21,7 +21,7 @@ enum
 };
 
 #define MAX_SEGMENTS 64
-#define RECORD_SIZE 16384 /* RFC 8446, section 5.1: the most that a record carries */
+#define RECORD_SIZE 16384 /* maximum plaintext length (RFC 8446, section 5.1) */
 
 int32_t KtlsNative_SocketReceive(int32_t socket, uint8_t* buffer, int32_t capacity, int32_t* received)
 {
@@ -48,8 +48,9 @@ int32_t KtlsNative_SocketReceive(int32_t socket, uint8_t* buffer, int32_t capaci
     return 0;
 }
 
-/* How many of the segments, from the first, hold `size` bytes, the last of them in part; `last` is its part. */
-static uint8_t Prefix(const struct iovec* vector, size_t size, size_t* last)
+/* Returns the number of segments that contain the first size bytes. *last is set to the number of these bytes in the
+ * last of the segments. */
+static uint8_t CountSegments(const struct iovec* vector, size_t size, size_t* last)
 {
     uint8_t count = 0;
     while (size > vector[count].iov_len)
@@ -62,10 +63,10 @@ static uint8_t Prefix(const struct iovec* vector, size_t size, size_t* last)
     return count;
 }
 
-/* One segment needs no vector, which the kernel would have to fetch. */
-static ssize_t SendSome(int32_t socket, struct iovec* vector, uint8_t count, int flags)
+/* Sends one segment without a vector, which saves the kernel from copying the vector. */
+static ssize_t SendSegments(int32_t socket, struct iovec* vector, uint8_t count, int flags)
 {
-    /* msg_iovlen is a size_t or, with musl, an int: uint8_t is good for both. */
+    /* msg_iovlen is a size_t, or an int with musl. uint8_t converts to both. */
     struct msghdr message;
     memset(&message, 0, sizeof(message));
     message.msg_iov = vector;
@@ -79,13 +80,14 @@ static ssize_t SendSome(int32_t socket, struct iovec* vector, uint8_t count, int
     return taken;
 }
 
-/* All of it finds room, with what TCP and TLS add. Where room ended half-way, what went with MSG_MORE would wait for
- * what follows, and the peer, who sees no PSH, with its acknowledgement: tens of milliseconds for every buffer. */
-static bool HasRoom(int32_t socket, size_t size)
+/* Returns whether the send buffer has space for size bytes and the overhead of TCP and TLS. If the buffer became full
+ * after a call with MSG_MORE, TCP would hold that data back, and the peer, which sees no PSH, would delay its
+ * acknowledgement: tens of milliseconds for every buffer. */
+static bool HasSendSpace(int32_t socket, size_t size)
 {
     uint32_t memory[MEMORY_COUNT];
     socklen_t length = sizeof(memory);
-    if (getsockopt(socket, SOL_SOCKET, SOCKET_MEMORY, memory, &length) != 0 || length != sizeof(memory))
+    if (getsockopt(socket, SOL_SOCKET, SO_MEMINFO_OPTION, memory, &length) != 0 || length != sizeof(memory))
     {
         return false;
     }
@@ -118,17 +120,17 @@ int32_t KtlsNative_SocketSend(int32_t socket, const KtlsBlob* segments, int32_t 
 
     struct iovec* rest = vector;
     uint8_t restCount = (uint8_t)count;
-    if (total > RECORD_SIZE && HasRoom(socket, total))
+    if (total > RECORD_SIZE && HasSendSpace(socket, total))
     {
-        /* The kernel hands each record to TCP by itself, to be sent in segments of its own. With MSG_MORE all but the
-         * last wait for what follows, where they do not fill a segment. */
+        /* The kernel passes each record to TCP separately, and TCP would send it in separate segments. With MSG_MORE,
+         * TCP delays a segment that is not full until more data follows. */
         size_t head = (total - 1) / RECORD_SIZE * RECORD_SIZE;
         size_t part;
-        uint8_t headCount = Prefix(vector, head, &part);
+        uint8_t headCount = CountSegments(vector, head, &part);
         struct iovec* cut = &vector[headCount - 1];
         size_t whole = cut->iov_len;
         cut->iov_len = part;
-        ssize_t taken = SendSome(socket, vector, headCount, MSG_MORE);
+        ssize_t taken = SendSegments(socket, vector, headCount, MSG_MORE);
         if (taken < 0)
         {
             return errno;
@@ -144,11 +146,11 @@ int32_t KtlsNative_SocketSend(int32_t socket, const KtlsBlob* segments, int32_t 
         restCount = (uint8_t)(restCount - headCount + 1);
     }
 
-    ssize_t taken = SendSome(socket, rest, restCount, 0);
+    ssize_t taken = SendSegments(socket, rest, restCount, 0);
     if (taken < 0 && *sent == 0)
     {
         return errno;
     }
-    *sent += taken < 0 ? 0 : taken; /* an error that stays is the next call's */
+    *sent += taken < 0 ? 0 : taken; /* the next call reports a persistent error */
     return 0;
 }

@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: MIT
  *
- * The whole ABI between KernelTls (managed) and its native shim.
+ * The ABI between KernelTls (managed) and its native shim.
  *
- * Rules that hold for every function here:
- *   - The return value is 0 when the call was performed, or an errno that says why it was not:
- *     EINVAL (an argument breaks the contract stated at the function), ENOSYS (KtlsNative_Initialize has not
- *     succeeded, or this libssl lacks the symbol), ENOMEM, or the errno of a failing system call, read right
- *     after that call.
- *   - What a performed TLS operation came to is in the KtlsResult, zeroed first. The WANT_ statuses are results, not
- *     failures. No call blocks, except KtlsNative_PollerWait; EINTR is retried.
- *   - Pointers passed in are used during the call only, unless the function says it takes a reference.
+ * These rules apply to every function:
+ *   - The return value is 0 if the call was performed. Otherwise it is an errno: EINVAL (an argument violates the
+ *     contract of the function), ENOSYS (KtlsNative_Initialize has not succeeded, or this libssl lacks the symbol),
+ *     ENOMEM, or the errno of a failed system call, read immediately after that call.
+ *   - The KtlsResult holds the outcome of a TLS operation that was performed. It is zeroed first. The WANT_ statuses
+ *     are results, not failures.
+ *   - No call blocks, except KtlsNative_PollerWait. Calls are retried after EINTR.
+ *   - Pointers are used during the call only, unless the function states that it takes a reference.
  *   - Once OpenSSL has ended a connection (TLS_ERROR with an alert sent or received, UNEXPECTED_EOF), every later call
- *     on it repeats that result. A failed system call (SYSCALL) is not repeated: what the peer sent before it may
- *     still be read.
- *   - Read, Write, SendFile, Shutdown, KeyUpdate and RequestCertificate answer ENOTCONN before the handshake has ended
- *     well; Write, SendFile and KeyUpdate answer EPIPE after Shutdown.
- *   - A KtlsConnection is not thread-safe: the caller serialises all calls on one connection (SendFile knows an
- *     exception). Different connections are independent. A KtlsContext may be shared by connections on any thread once
- * created.
- *   - The caller names the socket in each I/O call. It must be the one the connection was created with; holding
- *     a reference on its SafeHandle during the call is what keeps the descriptor from being reused.
- *   - The process must ignore SIGPIPE (the .NET runtime does): OpenSSL writes with write(2),
- *     and sendfile(2) has no flags.
+ *     on the connection repeats that result. A failed system call (SYSCALL) is not repeated, because data that the peer
+ *     sent earlier may still be readable.
+ *   - Read, Write, SendFile, Shutdown, KeyUpdate and RequestCertificate return ENOTCONN until the handshake has
+ *     succeeded. Write, SendFile and KeyUpdate return EPIPE after Shutdown.
+ *   - A KtlsConnection is not thread-safe: the caller must serialise all calls on one connection (SendFile documents
+ *     one exception). Different connections are independent. Connections on any threads may share a KtlsContext.
+ *   - Each I/O call takes the socket. It must be the socket that the connection was created with. The caller must hold
+ *     a reference to its SafeHandle during the call, so that the descriptor is not closed and reused.
+ *   - The process must ignore SIGPIPE, as the .NET runtime does: OpenSSL uses write(2), and sendfile(2) has no flags.
  */
 #ifndef KTLS_EXPORT_H
 #define KTLS_EXPORT_H
@@ -34,60 +32,62 @@ typedef struct KtlsContext KtlsContext;
 typedef struct KtlsConnection KtlsConnection;
 typedef struct KtlsSession KtlsSession;
 
-/* ---------------------------------------------------------------- library: which libssl, and what it can do */
+/* ---------------------------------------------------------------- library */
 
-/* Bits of KtlsLibraryInfo.capabilities. Absent bit: the symbol or feature is not in the loaded libssl. */
-#define KTLS_CAP_KTLS 0x1            /* built with enable-ktls: BIO_CTRL_GET_KTLS_* answer and the option is known */
+/* Bits of KtlsLibraryInfo.capabilities. A bit is clear if the loaded libssl lacks the symbol or feature. */
+#define KTLS_CAP_KTLS 0x1            /* built with enable-ktls: supports BIO_CTRL_GET_KTLS_* and SSL_OP_ENABLE_KTLS */
 #define KTLS_CAP_KEY_UPDATE 0x2      /* SSL_key_update and SSL_get_key_update_type */
 #define KTLS_CAP_SENDFILE 0x4        /* SSL_sendfile */
-#define KTLS_CAP_CLIENT_HELLO_CB 0x8 /* SSL_CTX_set_client_hello_cb and what reads the hello */
-#define KTLS_CAP_POST_HANDSHAKE_AUTH 0x10 /* SSL_verify_client_post_handshake and what goes with it */
+#define KTLS_CAP_CLIENT_HELLO_CB 0x8 /* SSL_CTX_set_client_hello_cb and SSL_client_hello_get0_* */
+#define KTLS_CAP_POST_HANDSHAKE_AUTH 0x10 /* SSL_verify_client_post_handshake and related functions */
 
 typedef struct KtlsLibraryInfo
 {
     int64_t openSslVersion;    /* OpenSSL_version_num(): 0xMNN00PP0 */
     int32_t capabilities;      /* KTLS_CAP_* */
-    int32_t fromProcess;       /* 1: the image was already loaded by .NET; 0: this call loaded it */
+    int32_t fromProcess;       /* 1: .NET had already loaded the image; 0: this call loaded it */
     uint8_t versionText[128];  /* OpenSSL_version(0), NUL-terminated */
-    uint8_t soName[64];        /* name it was opened by, NUL-terminated */
-    uint8_t missingSymbol[64]; /* with ENOSYS: the first required symbol that was not found, else empty */
+    uint8_t soName[64];        /* name passed to dlopen, NUL-terminated */
+    uint8_t missingSymbol[64]; /* after ENOSYS: first missing required symbol, otherwise empty */
 } KtlsLibraryInfo;
 
-/* Binds the symbol table to the libssl that .NET uses: libssl.so.<versionOverride> when that is not NULL or empty
- * and can be opened, else libssl.so.3; an image already in the process is preferred over a new one.
- * 0; ENOENT: no libssl can be opened; ENOSYS: it is not OpenSSL 3.x or lacks a required symbol. Idempotent and
- * thread-safe: later calls return the first call's answer. */
+/* Binds the symbol table to the libssl that .NET uses. That is libssl.so.<versionOverride> if versionOverride is
+ * neither NULL nor empty and the library can be opened, otherwise libssl.so.3. An image already in the process is
+ * preferred to a new one. Returns ENOENT if no libssl can be opened, and ENOSYS if it is not OpenSSL 3.x or lacks a
+ * required symbol. Idempotent and thread-safe: later calls return the result of the first call. */
 KTLS_EXPORT int32_t KtlsNative_Initialize(const char* versionOverride, KtlsLibraryInfo* info);
 
-/* Text of an OpenSSL error code (KtlsResult.openSslError), NUL-terminated, truncated to capacity (1 to 4096). */
+/* Writes the text of an OpenSSL error code (KtlsResult.openSslError), NUL-terminated and truncated to capacity bytes (1
+ * to 4096). */
 KTLS_EXPORT int32_t KtlsNative_ErrorText(int64_t openSslError, uint8_t* text, int32_t capacity);
 
 /* ---------------------------------------------------------------- results */
 
 #define KTLS_STATUS_OK 0
-#define KTLS_STATUS_WANT_READ 1      /* needs bytes from the peer: wait for readability, call again */
-#define KTLS_STATUS_WANT_WRITE 2     /* the socket's send buffer is full: wait for writability, call again */
-#define KTLS_STATUS_CLOSE_NOTIFY 3   /* the peer ended its direction (RFC 8446, 6.1) */
+#define KTLS_STATUS_WANT_READ 1      /* needs bytes from the peer: wait until readable, call again */
+#define KTLS_STATUS_WANT_WRITE 2     /* the send buffer is full: wait until writable, call again */
+#define KTLS_STATUS_CLOSE_NOTIFY 3   /* the peer closed its sending direction (RFC 8446, 6.1) */
 #define KTLS_STATUS_UNEXPECTED_EOF 4 /* FIN without close_notify: a truncation (see KtlsNative_AllowTruncation) */
 #define KTLS_STATUS_SYSCALL 5        /* a socket call failed: sysErrno */
 #define KTLS_STATUS_TLS_ERROR 6      /* OpenSSL failed: openSslError; an alert may have been sent or received */
-/* From Handshake only: it waits for the caller, says the same again until then, and pauses at most once at each. */
-#define KTLS_STATUS_WANT_CLIENT_HELLO 7 /* KTLS_FLAG_PAUSE_AT_CLIENT_HELLO: SwitchContext or AbortHandshake is due */
-#define KTLS_STATUS_WANT_CERTIFICATE 8  /* KTLS_FLAG_PAUSE_AT_CERTIFICATE: UseCertificate is due */
-/* From Read, WANT_CERTIFICATE is the other pause: KTLS_FLAG_POST_HANDSHAKE_AUTH. */
-#define KTLS_STATUS_DATA_WAITING 9 /* from RequestCertificate only: data is there, and to be read first */
+/* Returned by Handshake only. The handshake is paused, and Handshake returns the same status until the caller makes the
+ * decision. Each pause occurs at most once per connection. */
+#define KTLS_STATUS_WANT_CLIENT_HELLO 7 /* KTLS_FLAG_PAUSE_AT_CLIENT_HELLO: call SwitchContext or AbortHandshake */
+#define KTLS_STATUS_WANT_CERTIFICATE 8  /* KTLS_FLAG_PAUSE_AT_CERTIFICATE: call UseCertificate */
+/* Read and Write also return WANT_CERTIFICATE, under KTLS_FLAG_POST_HANDSHAKE_AUTH. */
+#define KTLS_STATUS_DATA_WAITING 9 /* RequestCertificate only: application data must be read first */
 
 typedef struct KtlsResult
 {
     int32_t status;       /* KTLS_STATUS_* */
-    int32_t sysErrno;     /* errno at the failing call; 0 when it plays no part */
-    int64_t bytes;        /* bytes read or written by Read, Write and SendFile, else 0 */
-    int64_t openSslError; /* earliest code of the error queue, 0 when the queue was empty */
-    int32_t reason;       /* ERR_GET_REASON(openSslError): SSL_R_*; 1000 + alert number for a peer's alert */
-    int32_t pending;      /* 1: OpenSSL holds bytes received but not handed out (SSL_has_pending) */
-    int32_t keyUpdate;    /* 1: a KeyUpdate of ours is due and not yet sent (RFC 8446, 4.6.3) */
-    int32_t newSession;   /* 1: KtlsNative_TakeSession has a session to hand out; set by Read alone */
-    int32_t messages;     /* handshake messages of the peer's that this Read took: KeyUpdates, tickets, ... */
+    int32_t sysErrno;     /* errno of the failed call, otherwise 0 */
+    int64_t bytes;        /* bytes transferred by Read, Write and SendFile, otherwise 0 */
+    int64_t openSslError; /* earliest code of the error queue, 0 if the queue was empty */
+    int32_t reason;       /* ERR_GET_REASON(openSslError): SSL_R_*; 1000 + alert number for an alert from the peer */
+    int32_t pending;      /* 1: OpenSSL holds received bytes that were not read yet (SSL_has_pending) */
+    int32_t keyUpdate;    /* 1: this end owes the peer a KeyUpdate that is not sent yet (RFC 8446, 4.6.3) */
+    int32_t newSession;   /* 1: KtlsNative_TakeSession has a session; set by Read only */
+    int32_t messages;     /* handshake messages that this Read processed: KeyUpdates, tickets, ... */
     int32_t reserved;     /* 0 */
 } KtlsResult;
 _Static_assert(sizeof(KtlsResult) == 48, "mirrored by the managed side");
@@ -105,106 +105,115 @@ typedef struct KtlsBlob
 #define KTLS_ROLE_SERVER 1
 
 /* Bits of KtlsContextOptions.flags */
-#define KTLS_FLAG_ENABLE_KTLS 0x1         /* SSL_OP_ENABLE_KTLS: ask the kernel at each key change */
-#define KTLS_FLAG_SEND_ONLY 0x400         /* with ENABLE_KTLS: the receiving keys stay with OpenSSL */
-#define KTLS_FLAG_RECEIVE_ONLY 0x800      /* with ENABLE_KTLS: the sending keys stay with OpenSSL */
-#define KTLS_FLAG_NO_TICKETS 0x2          /* no session tickets and no session cache: no resumption */
-#define KTLS_FLAG_ALLOW_RENEGOTIATION 0x4 /* default: SSL_OP_NO_RENEGOTIATION */
-#define KTLS_FLAG_VERIFY_PEER 0x8         /* client: always set by the caller; server: send CertificateRequest */
-#define KTLS_FLAG_REQUIRE_PEER 0x10       /* server: VERIFY_PEER, and no certificate ends the handshake with an alert */
-#define KTLS_FLAG_RELEASE_BUFFERS 0x20    /* SSL_MODE_RELEASE_BUFFERS: idle connections hold no record buffer */
-#define KTLS_FLAG_PAUSE_AT_CLIENT_HELLO 0x40 /* server: Handshake stops once the ClientHello is in, unanswered */
-#define KTLS_FLAG_PAUSE_AT_CERTIFICATE 0x80  /* client: Handshake stops where the server asks for a certificate */
-#define KTLS_FLAG_CLIENT_SESSIONS 0x100      /* client: keep new sessions for TakeSession; not with NO_TICKETS */
-#define KTLS_FLAG_POST_HANDSHAKE_AUTH 0x200  /* client: offers to be asked for its certificate later (TLS 1.3) */
+#define KTLS_FLAG_ENABLE_KTLS 0x1            /* SSL_OP_ENABLE_KTLS: offer the kernel each new key */
+#define KTLS_FLAG_SEND_ONLY 0x400            /* with ENABLE_KTLS: OpenSSL keeps the receiving keys */
+#define KTLS_FLAG_RECEIVE_ONLY 0x800         /* with ENABLE_KTLS: OpenSSL keeps the sending keys */
+#define KTLS_FLAG_NO_TICKETS 0x2             /* no session tickets, no session cache, no resumption */
+#define KTLS_FLAG_ALLOW_RENEGOTIATION 0x4    /* otherwise SSL_OP_NO_RENEGOTIATION is set */
+#define KTLS_FLAG_VERIFY_PEER 0x8            /* client: required; server: send CertificateRequest */
+#define KTLS_FLAG_REQUIRE_PEER 0x10          /* server: VERIFY_PEER, and fail the handshake without a certificate */
+#define KTLS_FLAG_RELEASE_BUFFERS 0x20       /* SSL_MODE_RELEASE_BUFFERS: idle connections hold no record buffer */
+#define KTLS_FLAG_PAUSE_AT_CLIENT_HELLO 0x40 /* server: Handshake pauses before it answers the ClientHello */
+#define KTLS_FLAG_PAUSE_AT_CERTIFICATE 0x80  /* client: Handshake pauses at a CertificateRequest */
+#define KTLS_FLAG_CLIENT_SESSIONS 0x100      /* client: keep sessions for TakeSession; excludes NO_TICKETS */
+#define KTLS_FLAG_POST_HANDSHAKE_AUTH 0x200  /* client: offer post-handshake authentication (TLS 1.3) */
 
-/* Gets each secret of a connection as a line for SSLKEYLOGFILE, NUL-terminated, without a newline, valid during the
- * call: whoever has the line can decrypt the connection. Must not call back into the shim. */
+/* Receives each secret of a connection as a line in the SSLKEYLOGFILE format, NUL-terminated and without a newline. The
+ * line is valid during the call. It suffices to decrypt the connection. The callback must not call the shim. */
 typedef void (*KtlsKeyLogCallback)(const char* line);
 
 typedef struct KtlsContextOptions
 {
     int32_t role;  /* KTLS_ROLE_* */
     int32_t flags; /* KTLS_FLAG_* */
-    /* 0, or 0x0301 to 0x0304, maxVersion not below minVersion. Both 0: the library's default, openssl.cnf included.
-     * Otherwise 0 is no limit. */
+    /* Each is 0 or 0x0301 to 0x0304; maxVersion must not be below minVersion. If both are 0, the library's defaults
+     * apply, including openssl.cnf. Otherwise 0 means no limit. */
     int32_t minVersion;
     int32_t maxVersion;
     const char* cipherList;       /* TLS 1.2 and below, OpenSSL syntax; NULL: library default */
     const char* cipherSuites;     /* TLS 1.3, OpenSSL syntax; NULL: library default */
     const uint8_t* alpn;          /* ALPN protocol list in wire form (RFC 7301, 3.1); NULL with alpnLength 0: none */
     int32_t alpnLength;           /* at most 65535 */
-    int32_t certificateCount;     /* number of blobs: 0, or the leaf followed by its intermediates */
+    int32_t certificateCount;     /* number of blobs: 0, or the leaf and its intermediates */
     const KtlsBlob* certificates; /* DER */
-    intptr_t privateKey;          /* EVP_PKEY* of the leaf; 0 iff certificateCount is 0. A reference is taken. */
-    /* Server: names what its sessions and tickets are good for; a context with another name does not resume them.
-     * NULL with length 0: one name for all. Contexts that admit different peers must differ in it. */
+    intptr_t privateKey;          /* EVP_PKEY* of the leaf; 0 iff certificateCount is 0. Takes a reference. */
+    /* Server: SSL_CTX_set_session_id_context. A context with another ID does not resume the sessions and tickets of
+     * this one. NULL with length 0 selects a common ID. Contexts that accept different peers must have different IDs.
+     */
     const uint8_t* sessionIdContext;
     int32_t sessionIdContextLength;  /* 0 to 32 */
     int32_t clientCaCount;           /* 0 or more */
-    const KtlsBlob* clientCas;       /* server: DER certificates whose subjects a CertificateRequest announces */
-    const char* signatureAlgorithms; /* OpenSSL syntax ("ECDSA+SHA256:..."), offered and accepted; NULL: default */
-    KtlsKeyLogCallback keyLog;       /* called from the handshakes of its connections; NULL: none */
+    const KtlsBlob* clientCas;       /* server: DER certificates; a CertificateRequest announces their subjects */
+    const char* signatureAlgorithms; /* offered and accepted, OpenSSL syntax ("ECDSA+SHA256:..."); NULL: default */
+    KtlsKeyLogCallback keyLog;       /* called during the handshakes of its connections; NULL: none */
 } KtlsContextOptions;
 _Static_assert(sizeof(KtlsContextOptions) == 104, "mirrored by the managed side");
 
-/* Creates an SSL_CTX. EINVAL also for a client without KTLS_FLAG_VERIFY_PEER, for an unknown flag, for a flag or member
- * of the other role, and for both of KTLS_FLAG_SEND_ONLY and KTLS_FLAG_RECEIVE_ONLY. A server may have no certificate:
- * one that pauses gets it with the context it is switched to. ENOSYS: KTLS_FLAG_PAUSE_AT_CLIENT_HELLO without
- * KTLS_CAP_CLIENT_HELLO_CB, KTLS_FLAG_POST_HANDSHAKE_AUTH without KTLS_CAP_POST_HANDSHAKE_AUTH. On 0 with status OK,
- * *context is to be given to KtlsNative_ContextFree once; otherwise it is NULL. status TLS_ERROR: OpenSSL refused an
- * option (openSslError says which: bad cipher string, key mismatch...; it is 0 where signatureAlgorithms are at fault).
- */
+/* Creates an SSL_CTX. On 0 with status OK the caller must pass *context to KtlsNative_ContextFree once. Otherwise it is
+ * NULL. A server may have no certificate: a server that pauses gets it from the context that it switches to.
+ * EINVAL is also returned for a client without KTLS_FLAG_VERIFY_PEER, for an unknown flag, for a flag or member of the
+ * other role, and for KTLS_FLAG_SEND_ONLY together with KTLS_FLAG_RECEIVE_ONLY.
+ * ENOSYS is also returned for KTLS_FLAG_PAUSE_AT_CLIENT_HELLO without KTLS_CAP_CLIENT_HELLO_CB, and for
+ * KTLS_FLAG_POST_HANDSHAKE_AUTH without KTLS_CAP_POST_HANDSHAKE_AUTH.
+ * The status is TLS_ERROR if OpenSSL rejected an option. openSslError identifies the option (bad cipher string, key
+ * mismatch, ...). It is 0 if signatureAlgorithms was rejected. */
 KTLS_EXPORT int32_t
 KtlsNative_ContextCreate(const KtlsContextOptions* options, KtlsContext** context, KtlsResult* result);
 
-/* Gives a server's context a new key for sealing its session tickets; those sealed with the key before still resume,
- * and are replaced, and older ones do not. Thread-safe beside connections of the context. EINVAL: not a server's
- * context. */
+/* Replaces the key that encrypts the session tickets of a server context. Tickets of the previous key still resume, and
+ * are replaced. Older tickets do not resume. May run concurrently with connections of the context. Returns EINVAL for a
+ * client context. */
 KTLS_EXPORT int32_t KtlsNative_RotateTicketKeys(KtlsContext* context);
 
-/* Writes the suites for TLS 1.2 and below of an SSL_CTX that is not ours, .NET's own, as a cipherList: their names in
- * the order of preference, joined by colons, without a NUL. sslContext: an SSL_CTX* of the libssl that Initialize
- * bound, which the caller keeps alive and changes on no other thread during the call; EINVAL for NULL. *length is what
- * the list takes, 0 where there is no such suite; ERANGE: more than capacity (0 or more; buffer may then be NULL), and
- * nothing is written. */
+/* Writes the cipher suites for TLS 1.2 and below of an SSL_CTX that .NET created, in cipherList syntax: names in order
+ * of preference, separated by colons, without a NUL. sslContext is an SSL_CTX* of the libssl that Initialize bound. The
+ * caller must keep it alive and must not change it during the call. Returns EINVAL if it is NULL.
+ * *length is set to the length of the list, which is 0 if there is no such suite. Returns ERANGE and writes nothing if
+ * the length exceeds capacity (0 or more; buffer may be NULL if it is 0). */
 KTLS_EXPORT int32_t KtlsNative_GetCipherList(intptr_t sslContext, uint8_t* buffer, int32_t capacity, int32_t* length);
 
-/* Releases the caller's reference; connections made from it keep what they need. NULL is allowed. */
+/* Releases the caller's reference. Connections of the context hold references. NULL is allowed. */
 KTLS_EXPORT void KtlsNative_ContextFree(KtlsContext* context);
 
 /* ---------------------------------------------------------------- connections */
 
-/* Creates an SSL bound to the socket (SSL_set_fd, never closed by OpenSSL) in the context's role. socket must be a
- * connected, non-blocking stream socket: ENOTCONN, EINVAL (blocking, or not SOCK_STREAM) otherwise.
- * serverName: SNI to send, NULL for none; ignored by servers. */
+/* Creates an SSL on the socket (SSL_set_fd) in the role of the context. OpenSSL never closes the socket. The socket
+ * must be a connected, non-blocking stream socket. Returns ENOTCONN if it is not connected, and EINVAL if it is
+ * blocking or not SOCK_STREAM. serverName is the SNI to send, or NULL. Servers ignore it. */
 KTLS_EXPORT int32_t KtlsNative_ConnectionCreate(
     KtlsContext* context, int32_t socket, const char* serverName, KtlsConnection** connection, KtlsResult* result);
 
 /* Frees the SSL without touching the socket. NULL is allowed. */
 KTLS_EXPORT void KtlsNative_ConnectionFree(KtlsConnection* connection);
 
-/* Judges the peer's certificate chain while the handshake waits: chain[0] is the leaf, then what the peer sent, each an
- * X509*, valid during the call only: who keeps one takes a reference (X509_up_ref). Returns an X509_V_* code: 0
- * accepts, anything else ends the handshake with the alert that OpenSSL maps that code to. Must not call back into this
- * connection, except by KtlsNative_GetConnectionInfo. */
+/* Validates the certificate chain of the peer during the handshake. chain[0] is the leaf, followed by the certificates
+ * that the peer sent. Each is an X509*, valid during the call only: take a reference (X509_up_ref) to keep one.
+ * Returns an X509_V_* code. 0 accepts the chain. Any other code ends the handshake with the alert that OpenSSL maps the
+ * code to. The callback must not call the shim on this connection, except KtlsNative_GetConnectionInfo.
+ * The shim does not use the socket while the callback runs, and there is no time limit. The caller may let the
+ * descriptor be closed during that time if the callback then returns KTLS_VERDICT_SOCKET_CLOSED. This ends the
+ * connection without an alert. Afterwards only KtlsNative_ConnectionFree may be called; other calls return EBADF. */
+enum
+{
+    KTLS_VERDICT_SOCKET_CLOSED = -1
+};
 typedef int32_t (*KtlsVerifyCallback)(intptr_t state, const intptr_t* chain, int32_t count);
 
-/* One handshake step. OK: done. verify may be NULL where the context does not verify peers (EINVAL elsewhere); it and
- * state are forgotten before the call returns. A certificate that comes later (renegotiation, under
- * KTLS_FLAG_ALLOW_RENEGOTIATION) meets no callback and is refused, unless by KtlsNative_RequestCertificate. A resumed
- * session brings no certificate to judge. */
+/* Performs one handshake step. OK means that the handshake is complete. verify may be NULL only if the context does not
+ * verify peers (EINVAL otherwise). verify and state are not used after the call returns. A certificate that arrives
+ * later (renegotiation, under KTLS_FLAG_ALLOW_RENEGOTIATION) has no callback and is rejected, except during
+ * KtlsNative_RequestCertificate. verify is not called if the session is resumed. */
 KTLS_EXPORT int32_t KtlsNative_Handshake(
     KtlsConnection* connection, int32_t socket, KtlsVerifyCallback verify, intptr_t state, KtlsResult* result);
 
-/* From now on a FIN without close_notify is CLOSE_NOTIFY, unless it comes within a record; for the caller who knows by
- * other means where the data ends. Both directions go on as after a close_notify. ENOTCONN before the handshake has
- * ended well. */
+/* Makes a FIN without close_notify count as CLOSE_NOTIFY, unless it truncates a record. Use this only if the
+ * application protocol delimits the data. Both directions behave as after a close_notify. Returns ENOTCONN until the
+ * handshake has succeeded. */
 KTLS_EXPORT int32_t KtlsNative_AllowTruncation(KtlsConnection* connection);
 
 /* ---------------------------------------------------------------- pauses of the handshake */
 
-/* Each of the calls that decide answers EBUSY where the handshake is not paused at its place. */
+/* The calls that make a decision return EBUSY unless the handshake is paused at the matching place. */
 
 /* Bits of KtlsClientHello.versions */
 #define KTLS_OFFERS_SSL3 0x1
@@ -215,129 +224,150 @@ KTLS_EXPORT int32_t KtlsNative_AllowTruncation(KtlsConnection* connection);
 
 typedef struct KtlsClientHello
 {
-    int32_t versions;        /* KTLS_OFFERS_*: of supported_versions where it was sent, else the legacy version alone */
-    int32_t alpnLength;      /* bytes in alpn; 0: no extension, or a malformed one */
-    int32_t alpnTruncated;   /* 1: the offer is longer; alpn holds the names that fit, whole */
+    int32_t versions;        /* KTLS_OFFERS_*: from supported_versions if present, otherwise legacy_version */
+    int32_t alpnLength;      /* bytes in alpn; 0: extension absent or malformed */
+    int32_t alpnTruncated;   /* 1: the list is longer; alpn holds the complete names that fit */
     int32_t reserved;        /* 0 */
-    uint8_t serverName[256]; /* NUL-terminated, no control characters; empty: no server_name, or malformed */
-    uint8_t alpn[1024];      /* wire form (RFC 7301, 3.1), without the list's own length */
+    uint8_t serverName[256]; /* NUL-terminated, no control characters; empty: server_name absent or malformed */
+    uint8_t alpn[1024];      /* wire form (RFC 7301, 3.1), without the length of the list */
 } KtlsClientHello;
 _Static_assert(sizeof(KtlsClientHello) == 1296, "mirrored by the managed side");
 
-/* What the client offers; nothing of it is authenticated yet. EBUSY unless paused at the ClientHello. */
+/* Gets what the client offers. Nothing of it is authenticated yet. Returns EBUSY unless paused at the ClientHello. */
 KTLS_EXPORT int32_t KtlsNative_GetClientHello(KtlsConnection* connection, KtlsClientHello* clientHello);
 
-/* Decides the pause at the ClientHello: the handshake goes on, at the next KtlsNative_Handshake, as if the connection
- * had been made from newContext, which is referenced and may be the present one. EINVAL: not a server's context. Only
- * tickets are still sealed with the first context's keys: see sessionIdContext. status TLS_ERROR: OpenSSL could not
- * (memory); the pause lasts. */
+/* Ends the pause at the ClientHello: the next KtlsNative_Handshake continues as if the connection had been created from
+ * newContext, which may be the current context. Takes a reference to newContext. Only the session tickets are still
+ * encrypted with the keys of the first context: see sessionIdContext. Returns EINVAL for a client context. The status
+ * is TLS_ERROR if OpenSSL is out of memory; the handshake stays paused. */
 KTLS_EXPORT int32_t KtlsNative_SwitchContext(KtlsConnection* connection, KtlsContext* newContext, KtlsResult* result);
 
-/* Decides the pause at the ClientHello the other way: sends this fatal alert and ends the connection (status
- * TLS_ERROR, repeated by every later call). alert: 10, 20, 22, 40, 42 to 51, 70, 71, 80, 86, 110, 112, 113, 115 or
- * 120 (RFC 8446, 6.2), EINVAL otherwise. */
+/* Ends the pause at the ClientHello by sending a fatal alert, which ends the connection (status TLS_ERROR, repeated by
+ * every later call). alert must be 10, 20, 22, 40, 42 to 51, 70, 71, 80, 86, 110, 112, 113, 115 or 120 (RFC 8446, 6.2),
+ * otherwise EINVAL is returned. */
 KTLS_EXPORT int32_t
 KtlsNative_AbortHandshake(KtlsConnection* connection, int32_t socket, int32_t alert, KtlsResult* result);
 
-/* Stapled where the client asked for it and a certificate is sent (RFC 6066, 8). data: OCSPResponse in DER, copied
- * (OpenSSL 3.6 staples nothing where it cannot parse it); length 1 to 16000 (OpenSSL's TLS 1.2 clients take one
- * record). A later call replaces it. EINVAL on a client; EBUSY once the handshake runs, except between a pause at the
- * ClientHello and the next KtlsNative_Handshake. */
+/* Sets the OCSP response that a server staples to its certificate if the client requests it (RFC 6066, 8). data is an
+ * OCSPResponse in DER, and is copied. OpenSSL 3.6 staples nothing if it cannot parse the response. length is 1 to
+ * 16000, because OpenSSL's TLS 1.2 clients accept one record. A later call replaces the response. Returns EINVAL on a
+ * client, and EBUSY once the handshake has started, except between a pause at the ClientHello and the next
+ * KtlsNative_Handshake. */
 KTLS_EXPORT int32_t KtlsNative_SetOcspResponse(KtlsConnection* connection, const uint8_t* data, int32_t length);
 
-/* DER of a distinguished name that the peer announced as an acceptable issuer, by index, in the peer's order. *length,
- * ERANGE as with KtlsNative_GetFinished; ENODATA: none with this index. The server's certificate was judged before
- * this pause. */
+/* Gets the DER of a distinguished name that the peer announced as an acceptable issuer. index follows the order of the
+ * peer. *length and ERANGE are as for KtlsNative_GetFinished. Returns ENODATA if there is no such index. The
+ * certificate of the server has been validated before this pause. */
 KTLS_EXPORT int32_t KtlsNative_GetAcceptableIssuer(
     KtlsConnection* connection, int32_t index, uint8_t* buffer, int32_t capacity, int32_t* length);
 
-/* Decides the pause at the CertificateRequest: this chain (leaf, then intermediates, DER) is sent in place of the
- * context's; count 0 with privateKey 0: none is. privateKey: EVP_PKEY*, a reference is taken. status TLS_ERROR: OpenSSL
- * refused it; nothing is left of it and the pause lasts. A later request is answered the same, unless another chain is
- * chosen in a pause of Read (KTLS_FLAG_POST_HANDSHAKE_AUTH). */
+/* Ends the pause at the CertificateRequest: the client sends this chain (leaf, then intermediates, DER) instead of the
+ * chain of the context. With count 0 and privateKey 0 it sends no certificate. privateKey is an EVP_PKEY*; takes a
+ * reference. The status is TLS_ERROR if OpenSSL rejects the chain; the chain is removed and the handshake stays paused.
+ * The same chain answers later requests, unless a pause of Read (KTLS_FLAG_POST_HANDSHAKE_AUTH) selects another one. */
 KTLS_EXPORT int32_t KtlsNative_UseCertificate(
     KtlsConnection* connection, const KtlsBlob* certificates, int32_t count, intptr_t privateKey, KtlsResult* result);
 
 /* ---------------------------------------------------------------- established connections */
 
-/* SSL_read: hands out application data. A control record on the way is taken, and answered by WANT_READ with messages
- * above 0: what follows may be there already, and whether to go on is the caller's decision. capacity 0 to INT32_MAX;
- * with capacity 0 nothing is consumed: OK means that at least one byte is ready, as pending then says. EBUSY:
- * KtlsNative_RequestCertificate is to be called, not this (see there).
+/* Reads application data (SSL_read). A control record is processed, and Read returns WANT_READ with messages above 0.
+ * More data may be available already; the caller decides whether to call again. capacity is 0 to INT32_MAX. With
+ * capacity 0 nothing is consumed: OK means that at least one byte is ready, which pending confirms. Returns EBUSY if
+ * KtlsNative_RequestCertificate must be called instead (see there).
  *
- * Under KTLS_FLAG_POST_HANDSHAKE_AUTH it pauses once at each request for a certificate, with WANT_CERTIFICATE; nothing
- * has been sent yet. The next Read sends the answer and goes on: the chain of KtlsNative_UseCertificate, where that was
- * called now or before, else the context's; KTLS_FLAG_PAUSE_AT_CERTIFICATE has no part in it. WANT_WRITE: the answer
- * waits for room, Read again when writable. From the pause until a Read says something else than these two
- *   - no data may be sent by send(2): OpenSSL writes, and nothing may come between its records (RFC 8446, 4.6.2);
- *   - Write answers EBUSY in the pause. But a Write that had said WANT_WRITE is to be finished in the pause, until then
- *     Read says WANT_CERTIFICATE again;
- *   - KeyUpdate says WANT_READ, Shutdown TLS_ERROR (SSL_R_SHUTDOWN_WHILE_IN_INIT), and neither does harm.
- * A request that comes after Shutdown ends the connection (SSL_R_CALLBACK_FAILED): there is nothing left to say. */
+ * Under KTLS_FLAG_POST_HANDSHAKE_AUTH Read pauses once at each post-handshake CertificateRequest and returns
+ * WANT_CERTIFICATE. Nothing has been sent at this point. The next Read sends the response and continues. The response
+ * contains the chain that KtlsNative_UseCertificate selected, in this pause or earlier, otherwise the chain of the
+ * context. KTLS_FLAG_PAUSE_AT_CERTIFICATE has no influence. Read returns WANT_WRITE if the response does not fit in the
+ * send buffer: call Read again when the socket is writable. From the pause until Read returns any other status:
+ *   - send(2) must not be used: OpenSSL writes, and nothing may come between the records of the response (RFC 8446,
+ *     4.6.2).
+ *   - Write also returns WANT_CERTIFICATE, and has no effect: call Read first. However, a Write that had returned
+ *     WANT_WRITE must be completed during the pause; until then Read returns WANT_CERTIFICATE again.
+ *   - KeyUpdate returns WANT_READ and Shutdown returns TLS_ERROR (SSL_R_SHUTDOWN_WHILE_IN_INIT). Neither has an effect.
+ * A CertificateRequest that arrives after Shutdown ends the connection (SSL_R_CALLBACK_FAILED), because no response can
+ * be sent. */
 KTLS_EXPORT int32_t
 KtlsNative_Read(KtlsConnection* connection, int32_t socket, uint8_t* buffer, int32_t capacity, KtlsResult* result);
 
-/* SSL_write, partial writes enabled. length 1 to INT32_MAX. After WANT_WRITE the retry must offer the same bytes
- * (the buffer may have moved). EPERM where sending is in the kernel: data goes by send(2) there, and before 3.5.7
- * OpenSSL would keep the caller's pointer across WANT_WRITE. */
+/* Writes application data (SSL_write) with partial writes enabled. length is 1 to INT32_MAX. After WANT_WRITE the retry
+ * must pass the same bytes; the buffer may have moved. Returns EPERM if the kernel encrypts: use send(2) instead.
+ * (Before 3.5.7 OpenSSL would keep the caller's pointer across WANT_WRITE.) */
 KTLS_EXPORT int32_t
 KtlsNative_Write(KtlsConnection* connection, int32_t socket, const uint8_t* buffer, int32_t length, KtlsResult* result);
 
-/* Tells OpenSSL what a receive of the caller's on the socket failed with, where receiving is in the kernel (elsewhere
- * it does nothing). The kernel tells once that it refuses a record, and from then on that nothing is there; so
- * OpenSSL's next read of the socket, by whatever call comes next, fails with this error, and the peer gets the alert:
- *   EBADMSG: too short, or cannot be decrypted: bad_record_mac
- *   EMSGSIZE: too long: record_overflow
- *   EINVAL: another version: protocol_version
- *   EIO: one of EIO (the next record is not data), EBADMSG and EKEYEXPIRED: the socket is read; nothing is EBADMSG
- * EINVAL for any other error. An alert is sent where the socket has room for it, and only one on a connection. */
+/* Passes to OpenSSL the error of a receive by the caller on a socket whose records the kernel decrypts. Has no effect
+ * if the kernel does not decrypt. The kernel reports a bad record only once; later receives report that no data is
+ * available. Therefore the next read of the socket by OpenSSL, in any later call, fails with this error, and OpenSSL
+ * sends the alert:
+ *   EBADMSG   the record is too short or cannot be decrypted: bad_record_mac
+ *   EMSGSIZE  the record is too long: record_overflow
+ *   EINVAL    the record has another version: protocol_version
+ *   EIO       stands for EIO (the next record is not data), EBADMSG and EKEYEXPIRED: OpenSSL reads the socket, and
+ *             treats an empty socket as EBADMSG
+ *
+ * Returns EINVAL for any other error. The alert is sent only if it fits in the send buffer, and only once per
+ * connection. */
 KTLS_EXPORT int32_t KtlsNative_ReceiveFailed(KtlsConnection* connection, int32_t socket, int32_t error);
 
-/* Data where a direction is in the kernel; OpenSSL has no part in it, and no connection is named. Neither waits. */
+/* KtlsNative_SocketReceive and KtlsNative_SocketSend transfer data that the kernel decrypts or encrypts. They do not
+ * use OpenSSL or a KtlsConnection, and never block. */
 
-/* One recv(2) into buffer, from as many records as are there. 0 with *received 0: FIN. EAGAIN: nothing is there. EIO:
- * the next record is not data, and stays for KtlsNative_Read. EBADMSG, EMSGSIZE and EINVAL, of the kernel's parser told
- * once only: the next record is refused. KtlsNative_ReceiveFailed is to be told of all four before KtlsNative_Read. */
+/* Calls recv(2) once. The data may come from several records. Returns 0 with *received 0 on FIN. Returns EAGAIN if no
+ * data is available. Returns EIO if the next record is not data; the record stays for KtlsNative_Read. Returns EBADMSG,
+ * EMSGSIZE or EINVAL if the kernel rejects the next record; the kernel's parser reports this only once. After each of
+ * these four errors, call KtlsNative_ReceiveFailed before KtlsNative_Read. */
 KTLS_EXPORT int32_t KtlsNative_SocketReceive(int32_t socket, uint8_t* buffer, int32_t capacity, int32_t* received);
 
-/* sendmsg(2) of 1 to 64 segments, so that small ones share a record. More than a record is two calls, of which the
- * first has MSG_MORE: so records share TCP's segments. *sent may be less than was offered: the rest found no room, and
- * what was sent is on its way. EAGAIN: nothing found room. No SIGPIPE is raised. */
+/* Sends 1 to 64 segments with sendmsg(2), so that small segments share a record. More than one record is sent with two
+ * calls, the first of them with MSG_MORE, so that records share TCP segments. *sent is less than the total if the send
+ * buffer is full; the bytes sent are not delayed. Returns EAGAIN if nothing was sent. Does not raise SIGPIPE. */
 KTLS_EXPORT int32_t KtlsNative_SocketSend(int32_t socket, const KtlsBlob* segments, int32_t count, int64_t* sent);
 
-/* sendfile(2), one step: sends up to count bytes (1 to INT32_MAX) of file from offset (0 or more) on, where sending is
- * in the kernel. file is borrowed for the call; its own position is neither used nor moved. Reading it may block,
- * sending does not. OK: bytes were sent, fewer than count where the socket is full or the file ends; 0: the file has
- * none at offset. WANT_WRITE: none were sent. SYSCALL, none were sent: ESPIPE (file cannot seek), EINVAL (its file
- * system cannot do this: read it and send(2)), a failure of reading file, or of the connection. EPERM: sending is not
- * in the kernel. Uses nothing of OpenSSL: beside a Read or GetConnectionInfo on another thread it is safe, unlike
- * anything else; to Shutdown, KeyUpdate and RequestCertificate it is data by send(2). */
+/* Sends up to count bytes (1 to INT32_MAX) of file, starting at offset (0 or more), with one sendfile(2). The kernel
+ * must encrypt, otherwise EPERM is returned. The file position is neither used nor changed. Reading the file may block,
+ * sending does not. The status is:
+ *   OK          bytes were sent: fewer than count if the send buffer is full or the file ends, 0 at the end of the file
+ *   WANT_WRITE  nothing was sent
+ *   SYSCALL     nothing was sent: ESPIPE (file cannot seek), EINVAL (the file system does not support it: read the file
+ *               and use send(2)), an error of reading the file, or an error of the connection
+ * Does not use OpenSSL. Unlike all other calls, it may run concurrently with Read or GetConnectionInfo on another
+ * thread. For Shutdown, KeyUpdate and RequestCertificate it counts as send(2). */
 KTLS_EXPORT int32_t KtlsNative_SendFile(
     KtlsConnection* connection, int32_t socket, int32_t file, int64_t offset, int32_t count, KtlsResult* result);
 
-/* A server asks its client for a certificate on an established TLS 1.3 connection (RFC 8446, 4.6.2), and takes the
- * answer. Called again until it says OK: it sends the request once (WANT_WRITE: again when writable; no data by send(2)
- * while this call runs and until it says something else), then reads (WANT_READ: again when readable; data may be sent
- * meanwhile). verify is as in KtlsNative_Handshake, never NULL.
- *   OK: verify has accepted the answer, and KtlsNative_GetPeerCertificate has it; or the client sent no certificate,
- *     whatever KTLS_FLAG_REQUIRE_PEER says: ENODATA there. The next call is a new request.
- *   DATA_WAITING: data came first. Read hands it out, at least once; then call this again.
- *   CLOSE_NOTIFY, UNEXPECTED_EOF: the client ended without an answer.
- *   TLS_ERROR: the connection has ended (verify refused, the client's alert, ...), with two exceptions that leave it as
- *     it was, nothing sent: the client did not offer to be asked (SSL_R_EXTENSION_NOT_RECEIVED), or OpenSSL could not.
- * While the request is out, Read hands out the data that DATA_WAITING announced and answers EBUSY to all else: only
- * here the answer meets its judge. No ticket follows: resumed sessions show the certificate of the handshake, or none.
- * EINVAL also on a client; EPIPE: the first call comes after Shutdown; ENOTSUP: not TLS 1.3, or no
- * KTLS_CAP_POST_HANDSHAKE_AUTH; EBUSY, nothing sent: a KeyUpdate is due, or a Write waits for room: finish it first. */
+/* Requests a certificate from the client of an established TLS 1.3 connection (RFC 8446, 4.6.2), and processes the
+ * response. Call it until it returns OK. It sends the request once. On WANT_WRITE, call it again when the socket is
+ * writable; send(2) must not be used while the call runs and until it returns another status. It then reads. On
+ * WANT_READ, call it again when the socket is readable; data may be sent in between. verify is as for
+ * KtlsNative_Handshake, but never NULL. The status is:
+ *   OK            verify has accepted the chain, and KtlsNative_GetPeerCertificate returns it; or the client sent no
+ *                 certificate, and KtlsNative_GetPeerCertificate returns ENODATA, even under KTLS_FLAG_REQUIRE_PEER.
+ *                 The next call starts a new request.
+ *   DATA_WAITING  application data arrived first: call Read at least once, then call this again.
+ *   CLOSE_NOTIFY, UNEXPECTED_EOF
+ *                 the client closed its direction without a response.
+ *   TLS_ERROR     the connection has ended (verify rejected the chain, the client sent an alert, ...). In two cases it
+ *                 is unchanged and nothing was sent: the client did not offer post-handshake authentication
+ *                 (SSL_R_EXTENSION_NOT_RECEIVED), or OpenSSL could not create the request.
+ *
+ * While a response is outstanding, Read returns the data that DATA_WAITING announced, and otherwise EBUSY, because only
+ * this function has the verify callback. No ticket follows the response: a resumed session has the certificate of the
+ * handshake, or none.
+ *
+ * Returns EINVAL on a client; EPIPE if Shutdown preceded the first call; ENOTSUP without TLS 1.3 or without
+ * KTLS_CAP_POST_HANDSHAKE_AUTH; EBUSY, with nothing sent, while a KeyUpdate is due or a Write waits for send buffer
+ * space: complete it first. */
 KTLS_EXPORT int32_t KtlsNative_RequestCertificate(
     KtlsConnection* connection, int32_t socket, KtlsVerifyCallback verify, intptr_t state, KtlsResult* result);
 
-/* SSL_shutdown's first half: sends close_notify once. OK: it is sent (now or before). */
+/* Sends close_notify (the first half of SSL_shutdown). OK means that it has been sent, by this call or earlier. */
 KTLS_EXPORT int32_t KtlsNative_Shutdown(KtlsConnection* connection, int32_t socket, KtlsResult* result);
 
-/* Sends a KeyUpdate (TLS 1.3), or the one that is due as the answer to the peer's. requestPeer: 1 asks the peer to
- * update as well. No data may be on its way through send(2) meanwhile. Call again with the same arguments after
- * WANT_WRITE. ENOTSUP, nothing sent: not TLS 1.3, or this libssl cannot hand the kernel a new sending key (< 3.2). */
+/* Sends a KeyUpdate (TLS 1.3). It also answers a pending request of the peer. requestPeer 1 requests an update from the
+ * peer as well. send(2) must not run concurrently. Call it again with the same arguments after WANT_WRITE. Returns
+ * ENOTSUP, with nothing sent, without TLS 1.3 or if this libssl cannot give the kernel a new sending key (before 3.2).
+ */
 KTLS_EXPORT int32_t
 KtlsNative_KeyUpdate(KtlsConnection* connection, int32_t socket, int32_t requestPeer, KtlsResult* result);
 
@@ -345,71 +375,74 @@ typedef struct KtlsConnectionInfo
 {
     int32_t protocolVersion; /* 0x0303, 0x0304, ...; 0 until the hellos are exchanged */
     int32_t cipherSuite;     /* IANA number; 0 until the hellos are exchanged */
-    int32_t ktlsSend;        /* BIO_get_ktls_send on SSL_get_wbio: 1 or 0; 0 when unknown */
-    int32_t ktlsReceive;     /* BIO_get_ktls_recv on SSL_get_rbio: 1 or 0; 0 when unknown */
+    int32_t ktlsSend;        /* BIO_get_ktls_send on SSL_get_wbio: 1 or 0; 0 if unknown */
+    int32_t ktlsReceive;     /* BIO_get_ktls_recv on SSL_get_rbio: 1 or 0; 0 if unknown */
     int32_t resumed;         /* SSL_session_reused */
     int32_t pending;         /* SSL_has_pending */
     int32_t alpnLength;      /* 0: none negotiated */
     uint8_t alpn[256];
     uint8_t serverName[256];      /* server: SNI received, NUL-terminated, empty for none */
-    int32_t certificateRequested; /* client: 1 where the server asked for a certificate */
+    int32_t certificateRequested; /* client: 1 if the server requested a certificate */
     int32_t shortRecords;         /* 1: max_fragment_length was negotiated (RFC 6066, 4) */
-    int32_t sockmap; /* server: 1 where the kernel was not asked for, because the socket is in a BPF sockmap */
+    int32_t sockmap;              /* server: 1 if kernel TLS was not enabled because the socket is in a BPF sockmap */
 } KtlsConnectionInfo;
 
 KTLS_EXPORT int32_t KtlsNative_GetConnectionInfo(KtlsConnection* connection, KtlsConnectionInfo* info);
 
-/* The peer's certificate, an X509*: index 0 is the leaf, then the chain as sent. It belongs to the connection and is
- * good until the next call with it: who keeps it takes a reference (X509_up_ref). ENODATA: none with this index. */
+/* Gets a certificate of the peer, an X509*. Index 0 is the leaf, followed by the chain as sent. The connection owns it.
+ * It is valid until the next call on the connection: take a reference (X509_up_ref) to keep it. Returns ENODATA if
+ * there is no such index. */
 KTLS_EXPORT int32_t
 KtlsNative_GetPeerCertificate(const KtlsConnection* connection, int32_t index, intptr_t* certificate);
 
-/* The Finished message of the handshake, ours (peer 0) or the peer's (peer 1): tls-unique (RFC 5929, 3.1) is made of
- * them, below TLS 1.3 only. *length is set to the size; the message is copied only where capacity suffices, ERANGE
- * otherwise; ENODATA before the handshake has ended well. */
+/* Gets the Finished message that this end (peer 0) or the peer (peer 1) sent. tls-unique (RFC 5929, 3.1) uses them,
+ * below TLS 1.3 only. *length is set to the size. Returns ERANGE and copies nothing if capacity is too small. Returns
+ * ENODATA until the handshake has succeeded. */
 KTLS_EXPORT int32_t
 KtlsNative_GetFinished(KtlsConnection* connection, int32_t peer, uint8_t* buffer, int32_t capacity, int32_t* length);
 
-/* ---------------------------------------------------------------- sessions of clients */
+/* ---------------------------------------------------------------- client sessions */
 
-/* A session vouches for the peer in place of its certificate, which no callback sees again: use it only for the name,
- * the trust and the options it was made under. */
+/* A resumed session authenticates the peer without a certificate, and no verify callback runs. Use a session only for
+ * the server name, the trust settings and the options under which it was established. */
 
 typedef struct KtlsSessionInfo
 {
     int32_t protocolVersion;       /* 0x0303, 0x0304, ... */
-    int32_t resumable;             /* 0: a full handshake would follow. TLS 1.3 sets that at the first use. */
-    int64_t createdSeconds;        /* Unix time; of the full handshake, or of the TLS 1.3 ticket */
-    int64_t timeoutSeconds;        /* OpenSSL's own limit, from then on */
-    int64_t ticketLifetimeSeconds; /* the server's limit on its ticket; 0: not stated */
+    int32_t resumable;             /* 0: a full handshake follows. The first use of a TLS 1.3 session clears it. */
+    int64_t createdSeconds;        /* Unix time of the full handshake or of the TLS 1.3 ticket */
+    int64_t timeoutSeconds;        /* lifetime limit of OpenSSL, counted from createdSeconds */
+    int64_t ticketLifetimeSeconds; /* lifetime limit of the server; 0: not stated */
 } KtlsSessionInfo;
 _Static_assert(sizeof(KtlsSessionInfo) == 32, "mirrored by the managed side");
 
-/* Under KTLS_FLAG_CLIENT_SESSIONS: hands out the newest session since the last call, NULL for none; to be given to
- * KtlsNative_SessionFree once. TLS 1.2 has one after the full handshake, TLS 1.3 after a Read that met a ticket. It
- * ceases to be resumable when its connection ends with a fatal alert, not when it ends without close_notify. */
+/* Under KTLS_FLAG_CLIENT_SESSIONS, gets the newest session since the last call, or NULL. The caller must pass it to
+ * KtlsNative_SessionFree once. TLS 1.2 provides a session after the full handshake, TLS 1.3 after a Read that processed
+ * a ticket. A fatal alert on its connection makes a session not resumable. A connection that ends without close_notify
+ * does not. */
 KTLS_EXPORT int32_t KtlsNative_TakeSession(KtlsConnection* connection, KtlsSession** session);
 
-/* Offers the session in this client's handshake; GetConnectionInfo's resumed says whether the server took it. EBUSY
- * after the first KtlsNative_Handshake. The session stays the caller's, and may be used on several connections at once
- * (TLS 1.3: RFC 8446, C.4 advises against it). ENOMEM: OpenSSL could not take it. */
+/* Offers the session in the handshake of this client. KtlsConnectionInfo.resumed indicates whether the server accepted
+ * it. The caller keeps ownership of the session, and may use it on several connections at once (for TLS 1.3, RFC 8446,
+ * C.4 advises against it). Returns EBUSY after the first KtlsNative_Handshake, and ENOMEM if OpenSSL could not store
+ * it. */
 KTLS_EXPORT int32_t KtlsNative_UseSession(KtlsConnection* connection, KtlsSession* session);
 
 KTLS_EXPORT int32_t KtlsNative_SessionInfo(KtlsSession* session, KtlsSessionInfo* info);
 
-/* Releases the caller's reference; connections keep what they use. NULL is allowed. */
+/* Releases the caller's reference. Connections hold their own references. NULL is allowed. */
 KTLS_EXPORT void KtlsNative_SessionFree(KtlsSession* session);
 
-/* ---------------------------------------------------------------- the kernel's own word */
+/* ---------------------------------------------------------------- kernel state of a socket */
 
-#define KTLS_CONF_NONE 0     /* no keys in the kernel for this direction */
-#define KTLS_CONF_UNKNOWN 1  /* keys are there; software or device is not known (sock_diag denied or absent) */
+#define KTLS_CONF_NONE 0     /* the kernel has no keys for this direction */
+#define KTLS_CONF_UNKNOWN 1  /* the kernel has keys; sock_diag cannot say whether software or a device uses them */
 #define KTLS_CONF_SOFTWARE 2 /* TLS_SW */
 #define KTLS_CONF_DEVICE 3   /* TLS_HW */
 
 typedef struct KtlsSocketInfo
 {
-    int32_t ulp;         /* 1: the "tls" upper layer protocol is attached; 0: none; 2: another one */
+    int32_t ulp;         /* upper layer protocol: 1: "tls"; 0: none; 2: another one */
     int32_t sendConf;    /* KTLS_CONF_* */
     int32_t receiveConf; /* KTLS_CONF_* */
     int32_t version;     /* 0x0303 or 0x0304, 0 unknown */
@@ -418,16 +451,17 @@ typedef struct KtlsSocketInfo
     uint8_t ulpName[32]; /* NUL-terminated, empty for none */
 } KtlsSocketInfo;
 
-/* Reads TCP_ULP, TLS_TX, TLS_RX by getsockopt (no key material is read) and TLS_INFO by sock_diag where allowed. */
+/* Reads TCP_ULP, TLS_TX and TLS_RX with getsockopt (without key material), and TLS_INFO with sock_diag if permitted. */
 KTLS_EXPORT int32_t KtlsNative_GetSocketInfo(int32_t socket, KtlsSocketInfo* info);
 
 #define KTLS_LAYER_NONE 0
 #define KTLS_LAYER_ULP 1     /* an upper layer protocol (TCP_ULP), "tls" or another one */
-#define KTLS_LAYER_MPTCP 2   /* the TCP connection is a part of an MPTCP one */
-#define KTLS_LAYER_SOCKMAP 3 /* a BPF sockmap (or sockhash) has replaced the socket's functions */
+#define KTLS_LAYER_MPTCP 2   /* the TCP connection is a subflow of an MPTCP connection */
+#define KTLS_LAYER_SOCKMAP 3 /* a BPF sockmap or sockhash has replaced the proto operations of the socket */
 
-/* What sits on a TCP socket already. NONE where data waits to be received on a socket in a sockmap: it does not show
- * then. A server looks again once it has the ClientHello (KtlsConnectionInfo.sockmap). Nothing is consumed. */
+/* Gets the layer that is attached to a TCP socket. Returns NONE for a socket in a sockmap while unread data is queued,
+ * because the sockmap is not detectable then. A server checks again after the ClientHello (KtlsConnectionInfo.sockmap).
+ * Consumes no data. */
 KTLS_EXPORT int32_t KtlsNative_GetLayer(int32_t socket, int32_t* layer);
 
 /* ---------------------------------------------------------------- probe */
@@ -438,45 +472,46 @@ KTLS_EXPORT int32_t KtlsNative_GetLayer(int32_t socket, int32_t* layer);
 typedef struct KtlsProbe
 {
     int32_t ulpErrno;                                         /* 0: "tls" can be attached; ENOENT: no module; ... */
-    int32_t send[KTLS_PROBE_VERSIONS][KTLS_PROBE_CIPHERS];    /* 0: keys accepted; else the errno */
-    int32_t receive[KTLS_PROBE_VERSIONS][KTLS_PROBE_CIPHERS]; /* 0: keys accepted; else the errno */
+    int32_t send[KTLS_PROBE_VERSIONS][KTLS_PROBE_CIPHERS];    /* 0: keys accepted; otherwise the errno */
+    int32_t receive[KTLS_PROBE_VERSIONS][KTLS_PROBE_CIPHERS]; /* 0: keys accepted; otherwise the errno */
     int32_t rekeySendErrno;    /* 0: a second TLS 1.3 sending key is accepted (Linux 6.14) */
     int32_t rekeyReceiveErrno; /* 0: a second TLS 1.3 receiving key is accepted (Linux 6.14) */
-    int32_t noPadErrno;        /* 0: TLS_RX_EXPECT_NO_PAD; EBADMSG: it garbles padded records */
-    int32_t zeroCopyErrno;     /* 0: TLS_TX_ZEROCOPY_RO (Linux 5.19) */
+    int32_t noPadErrno;        /* 0: TLS_RX_EXPECT_NO_PAD is supported; EBADMSG: it corrupts padded records */
+    int32_t zeroCopyErrno;     /* 0: TLS_TX_ZEROCOPY_RO is supported (Linux 5.19) */
 } KtlsProbe;
 
-/* Finds out what this kernel takes, by trying it on connected loopback TCP pairs of its own; all sockets are closed
- * again and the keys are throw-away. 0, or the errno of making such a pair (no network namespace loopback, EMFILE). */
+/* Detects the features of this kernel on connected loopback TCP socket pairs, with random keys. Closes all sockets.
+ * Returns 0, or the errno of creating a pair (no loopback in the network namespace, EMFILE). */
 KTLS_EXPORT int32_t KtlsNative_ProbeKernel(KtlsProbe* probe);
 
-/* ---------------------------------------------------------------- readiness, and the peer's end */
+/* ---------------------------------------------------------------- readiness */
 
-/* An epoll set for what .NET's Socket does not offer without a thread per wait: waiting for writability, for more bytes
- * than are there already (as many as SO_RCVLOWAT says), and for the peer's end without receiving. */
+/* An epoll instance for events that .NET's Socket does not provide without one thread per wait: writability, at least
+ * SO_RCVLOWAT bytes of received data, and shutdown by the peer without receiving. */
 typedef enum
 {
-    KTLS_WAIT_WRITABLE = 0,
-    KTLS_WAIT_READABLE = 1, /* or the peer has sent its last byte */
+    KTLS_WAIT_WRITABLE = 1,
+    KTLS_WAIT_READABLE = 2, /* or the peer has shut down its sending direction */
 } KtlsWait;
 
-/* *poller is a file descriptor, to be closed by KtlsNative_PollerClose. */
+/* Creates a poller. *poller is a file descriptor. The caller must close it with KtlsNative_PollerClose. */
 KTLS_EXPORT int32_t KtlsNative_PollerCreate(int32_t* poller);
 KTLS_EXPORT void KtlsNative_PollerClose(int32_t poller);
 
-/* Arms one wait, a KtlsWait: the next KtlsNative_PollerWait after socket became ready (or failed) reports token, once.
- * The poller watches a duplicate of socket, returned in *watch, so that the caller may close socket at any time; the
- * caller gives *watch to KtlsNative_PollerDisarm exactly once, after the report or to give up. Until then the duplicate
- * keeps the connection open: closing socket sends the peer no FIN (shutdown does). */
-KTLS_EXPORT int32_t KtlsNative_PollerArm(int32_t poller, int32_t socket, int32_t wait, int64_t token, int32_t* watch);
-KTLS_EXPORT int32_t KtlsNative_PollerDisarm(int32_t poller, int32_t watch);
+/* Arms a socket: KtlsNative_PollerWait reports token once when the socket is ready for one of the KtlsWait flags in
+ * wait, or has failed. If the socket is already armed, its previous token is replaced and not reported. The caller must
+ * keep the descriptor open until it has called KtlsNative_PollerDisarm, after the report or to cancel: a descriptor
+ * that is closed earlier is never reported, and its number may be reused for another socket. */
+KTLS_EXPORT int32_t KtlsNative_PollerArm(int32_t poller, int32_t socket, int32_t wait, int64_t token);
+KTLS_EXPORT int32_t KtlsNative_PollerDisarm(int32_t poller, int32_t socket);
 
-/* Reports token once, when the peer has ended its half of the connection (FIN), or reset it; data is not looked at.
- * There is nothing to give back: the watch ends with the last descriptor of socket. Once per socket (EEXIST). */
+/* Reports token once when the peer has shut down its sending direction (FIN) or reset the connection. Ignores data. The
+ * watch ends when the last descriptor of the socket is closed; it need not be removed. A second call for the same
+ * socket returns EEXIST. */
 KTLS_EXPORT int32_t KtlsNative_PollerWatchPeer(int32_t poller, int32_t socket, int64_t token);
 
-/* Blocks until something is reported. *count: 1 to capacity (1 to 256) tokens. KtlsNative_PollerClose does not wake
- * it: to end a waiting thread, arm a socket that is writable. */
+/* Blocks until at least one token is reported. *count is set to the number of tokens, 1 to capacity (1 to 256).
+ * KtlsNative_PollerClose does not wake it: to end a waiting thread, arm a writable socket. */
 KTLS_EXPORT int32_t KtlsNative_PollerWait(int32_t poller, int64_t* tokens, int32_t capacity, int32_t* count);
 
 #endif

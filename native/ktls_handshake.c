@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "ktls_handshake.h"
+#include "ktls_call.h"
 #include "ktls_connection.h"
 #include "ktls_context.h"
-#include "ktls_io.h"
-#include "ktls_result.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
-/* The leaf, then what the peer sent; OpenSSL's untrusted list begins with the leaf itself, which is left out.
- * Returns the number of certificates, 0 on failure. */
+/* Builds the array for the verify callback: the leaf, then the other certificates that the peer sent. OpenSSL's
+ * untrusted list includes the leaf, which is skipped. Returns the number of certificates, or 0 on failure. */
 static int32_t BuildChain(const KtlsOpenSsl* api, const X509_STORE_CTX* store, intptr_t** chain)
 {
     const X509* leaf = api->X509_STORE_CTX_get0_cert(store);
@@ -39,10 +38,19 @@ static int32_t BuildChain(const KtlsOpenSsl* api, const X509_STORE_CTX* store, i
     return count;
 }
 
-static int32_t Judge(const KtlsOpenSsl* api, const X509_STORE_CTX* store)
+/* Makes sure that OpenSSL no longer uses the descriptor, whose number may now belong to another connection. */
+static void DetachSocket(const KtlsOpenSsl* api, KtlsConnection* connection)
+{
+    int none = -1;
+    (void)api->BIO_ctrl(api->SSL_get_rbio(connection->ssl), BIO_C_SET_FD, BIO_NOCLOSE, &none);
+    (void)api->BIO_ctrl(api->SSL_get_wbio(connection->ssl), BIO_C_SET_FD, BIO_NOCLOSE, &none);
+    connection->socket = -1;
+}
+
+static int32_t Validate(const KtlsOpenSsl* api, const X509_STORE_CTX* store)
 {
     const SSL* ssl = api->X509_STORE_CTX_get_ex_data(store, api->SSL_get_ex_data_X509_STORE_CTX_idx());
-    const KtlsConnection* connection = ssl != NULL ? KtlsConnection_Of(api, ssl) : NULL;
+    KtlsConnection* connection = ssl != NULL ? KtlsConnection_FromSsl(api, ssl) : NULL;
     if (connection == NULL || connection->verify == NULL)
     {
         return X509_V_ERR_APPLICATION_VERIFICATION;
@@ -54,26 +62,30 @@ static int32_t Judge(const KtlsOpenSsl* api, const X509_STORE_CTX* store)
     {
         return X509_V_ERR_OUT_OF_MEM;
     }
-    int32_t verdict = connection->verify(connection->verifyState, chain, count);
+    int32_t code = connection->verify(connection->verifyState, chain, count);
     free(chain);
-    return verdict >= X509_V_OK ? verdict : X509_V_ERR_APPLICATION_VERIFICATION;
+    if (code == KTLS_VERDICT_SOCKET_CLOSED)
+    {
+        DetachSocket(api, connection);
+    }
+    return code >= X509_V_OK ? code : X509_V_ERR_APPLICATION_VERIFICATION;
 }
 
-int KtlsHandshake_VerifyPeer(X509_STORE_CTX* store, void* argument)
+int KtlsHandshake_OnVerify(X509_STORE_CTX* store, void* argument)
 {
     (void)argument;
     const KtlsOpenSsl* api = KtlsOpenSsl_Get();
-    int32_t verdict = Judge(api, store);
-    /* The callback ran .NET's chain building on this thread; what that left is not this handshake's error. */
+    int32_t code = Validate(api, store);
+    /* The callback built a chain with .NET on this thread. Its errors must not remain in the error queue. */
     KtlsOpenSsl_ClearErrors(api);
-    api->X509_STORE_CTX_set_error(store, verdict);
-    return verdict == X509_V_OK;
+    api->X509_STORE_CTX_set_error(store, code);
+    return code == X509_V_OK;
 }
 
-/* The peer broke the connection while OpenSSL was writing its next flight. A peer that refused says why before it
- * closes, in an alert (RFC 5246, section 7.2) that is here already and that OpenSSL, writing, will not read. The alert
- * replaces the error then. One that was encrypted is longer than this and stays unheard. */
-static void HearAlert(const KtlsOpenSsl* api, const KtlsConnection* connection, KtlsResult* result)
+/* Handles a connection that the peer closed while OpenSSL was writing its next flight. The peer may have sent an alert
+ * before it closed (RFC 5246, section 7.2). OpenSSL does not read it, because it is writing. A plaintext alert replaces
+ * the error. An encrypted alert is longer, and is ignored. */
+static void ReadPlaintextAlert(const KtlsOpenSsl* api, const KtlsConnection* connection, KtlsResult* result)
 {
     enum
     {
@@ -89,7 +101,7 @@ static void HearAlert(const KtlsOpenSsl* api, const KtlsConnection* connection, 
     uint8_t record[SIZE];
     bool broken =
         result->status == KTLS_STATUS_SYSCALL && (result->sysErrno == EPIPE || result->sysErrno == ECONNRESET);
-    if (broken && !KtlsIo_IsReceiveOffloaded(api, connection->ssl) &&
+    if (broken && !KtlsConnection_IsReceiveOffloaded(api, connection) &&
         recv(connection->socket, record, SIZE, MSG_DONTWAIT) == SIZE && record[TYPE] == SSL3_RT_ALERT &&
         record[MAJOR] == TLS1_2_VERSION >> 8 && record[LENGTH_HIGH] == 0 && record[LENGTH_LOW] == SIZE - LEVEL &&
         record[LEVEL] == SSL3_AL_FATAL)
@@ -101,18 +113,18 @@ static void HearAlert(const KtlsOpenSsl* api, const KtlsConnection* connection, 
     }
 }
 
-/* OpenSSL keeps the keys of the key exchange as long as the connection, for SSL_get_tmp_key alone: a secret that
- * forward secrecy wants gone, and 7 KiB where ML-KEM was part of it. Nobody shares these keys, so that they can lose
- * their content here. */
-static void WipeExchangeKeys(const KtlsOpenSsl* api, SSL* ssl)
+/* Wipes the keys of the key exchange. OpenSSL keeps them for the lifetime of the connection, only for SSL_get_tmp_key.
+ * Forward secrecy requires that they are erased, and with ML-KEM they take 7 KiB. The keys are not shared, so that
+ * their contents can be freed here. */
+static void WipeKeyExchangeKeys(const KtlsOpenSsl* api, SSL* ssl)
 {
-    static const int Keys[] = {SSL_CTRL_GET_TMP_KEY, SSL_CTRL_GET_PEER_TMP_KEY};
-    for (size_t i = 0; i < sizeof(Keys) / sizeof(Keys[0]); i++)
+    static const int s_commands[] = {SSL_CTRL_GET_TMP_KEY, SSL_CTRL_GET_PEER_TMP_KEY};
+    for (size_t i = 0; i < sizeof(s_commands) / sizeof(s_commands[0]); i++)
     {
         EVP_PKEY* key = NULL;
-        if (api->SSL_ctrl(ssl, Keys[i], 0, (void*)&key) == 1 && key != NULL)
+        if (api->SSL_ctrl(ssl, s_commands[i], 0, (void*)&key) == 1 && key != NULL)
         {
-            /* It frees the content before it looks at the type; this type it refuses, which leaves a key as new. */
+            /* EVP_PKEY_set_type frees the contents before it rejects this type, which leaves an empty key. */
             (void)api->EVP_PKEY_set_type(key, EVP_PKEY_NONE);
             api->EVP_PKEY_free(key);
         }
@@ -124,10 +136,10 @@ int32_t KtlsNative_Handshake(
     KtlsConnection* connection, int32_t socket, KtlsVerifyCallback verify, intptr_t state, KtlsResult* result)
 {
     const KtlsOpenSsl* api = NULL;
-    int32_t refusal = KtlsConnection_Enter(connection, socket, result, &api);
-    if (refusal != 0)
+    int32_t error = KtlsConnection_Enter(connection, socket, result, &api);
+    if (error != 0)
     {
-        return refusal;
+        return error;
     }
     if (verify == NULL && connection->context->verifiesPeer)
     {
@@ -142,15 +154,8 @@ int32_t KtlsNative_Handshake(
     connection->verify = verify;
     connection->verifyState = state;
     connection->inHandshake = true;
-    int returned;
-    int error;
-    do
-    {
-        KtlsResult_Begin(api, result);
-        returned = api->SSL_do_handshake(connection->ssl);
-        error = errno;
-    } while (KtlsResult_Complete(api, connection->ssl, returned, error, false, result));
-    HearAlert(api, connection, result);
+    KtlsCall_DoHandshake(api, connection->ssl, false, result);
+    ReadPlaintextAlert(api, connection, result);
     connection->inHandshake = false;
     connection->verify = NULL;
     connection->verifyState = 0;
@@ -158,10 +163,10 @@ int32_t KtlsNative_Handshake(
 
     if (result->status == KTLS_STATUS_OK)
     {
-        connection->sendOffloaded = KtlsIo_IsSendOffloaded(api, connection->ssl);
+        connection->sendOffloaded = KtlsConnection_IsSendOffloaded(api, connection);
         connection->established = true;
-        WipeExchangeKeys(api, connection->ssl);
+        WipeKeyExchangeKeys(api, connection->ssl);
     }
-    KtlsConnection_NoteFailure(api, connection, result);
+    KtlsConnection_SaveFailure(api, connection, result);
     return 0;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * The handshake, and the judgement on the peer's certificate in the middle of it.
+ * The handshake, and the validation of the peer's certificate during it.
  */
 #ifndef KTLS_HANDSHAKE_H
 #define KTLS_HANDSHAKE_H
 
 #include "ktls_openssl.h"
 
-/* SSL_CTX_set_cert_verify_callback of every context. Refuses outside KtlsNative_Handshake and
- * KtlsNative_RequestCertificate, which bring the judge. */
-int KtlsHandshake_VerifyPeer(X509_STORE_CTX* store, void* argument);
+/* The certificate verify callback of every context (SSL_CTX_set_cert_verify_callback). It rejects every chain outside
+ * KtlsNative_Handshake and KtlsNative_RequestCertificate, because only they have a KtlsVerifyCallback. */
+int KtlsHandshake_OnVerify(X509_STORE_CTX* store, void* argument);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "ktls_hello.h"
+#include "ktls_call.h"
 #include "ktls_connection.h"
 #include "ktls_context.h"
 #include "ktls_messages.h"
@@ -9,90 +10,84 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is left of an extension's body while it is taken apart. */
-typedef struct Bytes
+/* The unread part of an extension, as OpenSSL's PACKET. */
+typedef struct Packet
 {
-    const uint8_t* at;
-    size_t left;
-} Bytes;
+    const uint8_t* current;
+    size_t remaining;
+} Packet;
 
-bool KtlsHello_IsSupported(const KtlsOpenSsl* api)
+static bool ReadInteger(Packet* packet, size_t width, size_t* number)
 {
-    return api->SSL_CTX_set_client_hello_cb != NULL && api->SSL_client_hello_get0_ext != NULL &&
-           api->SSL_client_hello_get0_legacy_version != NULL;
-}
-
-static bool TakeNumber(Bytes* bytes, size_t width, size_t* number)
-{
-    if (bytes->left < width)
+    if (packet->remaining < width)
     {
         return false;
     }
     *number = 0;
     for (size_t i = 0; i < width; i++)
     {
-        *number = *number << 8 | bytes->at[i];
+        *number = *number << 8 | packet->current[i];
     }
-    bytes->at += width;
-    bytes->left -= width;
+    packet->current += width;
+    packet->remaining -= width;
     return true;
 }
 
-/* Takes a length of that width. Returns whether it covers all that follows it, and something does. */
-static bool TakeWholeLength(Bytes* bytes, size_t width)
+/* Reads a length field of width bytes. Returns whether it equals the number of bytes that follow, and is not 0. */
+static bool ReadFullLength(Packet* packet, size_t width)
 {
     size_t length = 0;
-    return TakeNumber(bytes, width, &length) && length == bytes->left && length > 0;
+    return ReadInteger(packet, width, &length) && length == packet->remaining && length > 0;
 }
 
-static bool FindExtension(const KtlsOpenSsl* api, SSL* ssl, unsigned int type, Bytes* bytes)
+static bool FindExtension(const KtlsOpenSsl* api, SSL* ssl, unsigned int type, Packet* packet)
 {
-    bytes->at = NULL;
-    bytes->left = 0;
-    return api->SSL_client_hello_get0_ext(ssl, type, &bytes->at, &bytes->left) == 1;
+    packet->current = NULL;
+    packet->remaining = 0;
+    return api->SSL_client_hello_get0_ext(ssl, type, &packet->current, &packet->remaining) == 1;
 }
 
-/* RFC 6066, 3: a list, in which only one entry makes sense, of a type and a name. Names should be ASCII; some clients
- * (SslStream) send what they were given in UTF-8. */
+/* Reads server_name, a list of types and names in which only one entry makes sense (RFC 6066, 3). Names should be
+ * ASCII, but some clients (SslStream) send UTF-8. */
 static void ReadServerName(const KtlsOpenSsl* api, SSL* ssl, KtlsClientHello* hello)
 {
-    Bytes bytes;
+    Packet packet;
     size_t type = 0;
-    if (!FindExtension(api, ssl, TLSEXT_TYPE_SERVER_NAME, &bytes) || !TakeWholeLength(&bytes, 2) ||
-        !TakeNumber(&bytes, 1, &type) || type != TLSEXT_NAMETYPE_HOST_NAME || !TakeWholeLength(&bytes, 2) ||
-        bytes.left >= sizeof(hello->serverName))
+    if (!FindExtension(api, ssl, TLSEXT_TYPE_SERVER_NAME, &packet) || !ReadFullLength(&packet, 2) ||
+        !ReadInteger(&packet, 1, &type) || type != TLSEXT_NAMETYPE_HOST_NAME || !ReadFullLength(&packet, 2) ||
+        packet.remaining >= sizeof(hello->serverName))
     {
         return;
     }
-    for (size_t i = 0; i < bytes.left; i++)
+    for (size_t i = 0; i < packet.remaining; i++)
     {
-        if (bytes.at[i] <= ' ' || bytes.at[i] == 0x7F)
+        if (packet.current[i] <= ' ' || packet.current[i] == 0x7F)
         {
             return;
         }
     }
-    memcpy(hello->serverName, bytes.at, bytes.left);
+    memcpy(hello->serverName, packet.current, packet.remaining);
 }
 
-static int32_t ToBit(size_t version)
+static int32_t VersionBit(size_t version)
 {
     return version >= SSL3_VERSION && version <= TLS1_3_VERSION ? 1 << (version - SSL3_VERSION) : 0;
 }
 
-/* RFC 8446, 4.2.1: with the extension, the version of the hello itself means nothing. */
+/* Reads supported_versions. If it is present, legacy_version is ignored (RFC 8446, 4.2.1). */
 static int32_t ReadVersions(const KtlsOpenSsl* api, SSL* ssl)
 {
-    Bytes bytes;
-    if (!FindExtension(api, ssl, TLSEXT_TYPE_SUPPORTED_VERSIONS, &bytes))
+    Packet packet;
+    if (!FindExtension(api, ssl, TLSEXT_TYPE_SUPPORTED_VERSIONS, &packet))
     {
-        return ToBit(api->SSL_client_hello_get0_legacy_version(ssl));
+        return VersionBit(api->SSL_client_hello_get0_legacy_version(ssl));
     }
     int32_t versions = 0;
-    if (TakeWholeLength(&bytes, 1) && bytes.left % 2 == 0)
+    if (ReadFullLength(&packet, 1) && packet.remaining % 2 == 0)
     {
-        for (size_t version = 0; TakeNumber(&bytes, 2, &version);)
+        for (size_t version = 0; ReadInteger(&packet, 2, &version);)
         {
-            versions |= ToBit(version); /* others are GREASE (RFC 8701) or to come */
+            versions |= VersionBit(version); /* other values are GREASE (RFC 8701) or future versions */
         }
     }
     return versions;
@@ -100,29 +95,29 @@ static int32_t ReadVersions(const KtlsOpenSsl* api, SSL* ssl)
 
 static void ReadAlpn(const KtlsOpenSsl* api, SSL* ssl, KtlsClientHello* hello)
 {
-    Bytes bytes;
-    if (!FindExtension(api, ssl, TLSEXT_TYPE_ALPN, &bytes) || !TakeWholeLength(&bytes, 2))
+    Packet packet;
+    if (!FindExtension(api, ssl, TLSEXT_TYPE_ALPN, &packet) || !ReadFullLength(&packet, 2))
     {
         return;
     }
-    size_t fitting = 0;
-    for (size_t at = 0; at < bytes.left;)
+    size_t fittingLength = 0;
+    for (size_t at = 0; at < packet.remaining;)
     {
-        size_t next = at + 1 + bytes.at[at];
-        if (bytes.at[at] == 0 || next > bytes.left)
+        size_t next = at + 1 + packet.current[at];
+        if (packet.current[at] == 0 || next > packet.remaining)
         {
             return;
         }
-        fitting = next <= sizeof(hello->alpn) ? next : fitting;
+        fittingLength = next <= sizeof(hello->alpn) ? next : fittingLength;
         at = next;
     }
-    memcpy(hello->alpn, bytes.at, fitting);
-    hello->alpnLength = (int32_t)fitting;
-    hello->alpnTruncated = fitting < bytes.left;
+    memcpy(hello->alpn, packet.current, fittingLength);
+    hello->alpnLength = (int32_t)fittingLength;
+    hello->alpnTruncated = fittingLength < packet.remaining;
 }
 
-/* Kept for the connection's information: OpenSSL itself forgets the name where it resumes a TLS 1.2 session. */
-static bool NoteServerName(const KtlsOpenSsl* api, SSL* ssl, KtlsConnection* connection)
+/* Stores the name for GetConnectionInfo, because OpenSSL does not keep it when it resumes a TLS 1.2 session. */
+static bool StoreServerName(const KtlsOpenSsl* api, SSL* ssl, KtlsConnection* connection)
 {
     if (connection->serverName == NULL)
     {
@@ -134,12 +129,12 @@ static bool NoteServerName(const KtlsOpenSsl* api, SSL* ssl, KtlsConnection* con
     return connection->serverName != NULL;
 }
 
-int KtlsHello_See(SSL* ssl, int* alert, void* argument)
+int KtlsHello_OnClientHello(SSL* ssl, int* alert, void* argument)
 {
     const KtlsOpenSsl* api = KtlsOpenSsl_Get();
-    KtlsConnection* connection = KtlsConnection_Of(api, ssl);
+    KtlsConnection* connection = KtlsConnection_FromSsl(api, ssl);
     *alert = SSL_AD_INTERNAL_ERROR;
-    if (connection == NULL || !NoteServerName(api, ssl, connection))
+    if (connection == NULL || !StoreServerName(api, ssl, connection))
     {
         return SSL_CLIENT_HELLO_ERROR;
     }
@@ -154,7 +149,7 @@ int KtlsHello_See(SSL* ssl, int* alert, void* argument)
     }
     if (connection->hello == NULL)
     {
-        /* Read now: OpenSSL shows the hello in this callback only. */
+        /* The ClientHello is accessible only in this callback. */
         connection->hello = calloc(1, sizeof(*connection->hello));
         if (connection->hello == NULL)
         {
@@ -173,7 +168,7 @@ static bool IsPaused(const KtlsConnection* connection)
     return connection->helloDecision == KTLS_DECISION_WAITING;
 }
 
-static void Decide(KtlsConnection* connection, int32_t alert)
+static void EndPause(KtlsConnection* connection, int32_t alert)
 {
     connection->helloDecision = KTLS_DECISION_MADE;
     connection->abortAlert = alert;
@@ -204,11 +199,11 @@ int32_t KtlsNative_GetClientHello(KtlsConnection* connection, KtlsClientHello* c
     return 0;
 }
 
-/* What SSL_new copies from its context and SSL_set_SSL_CTX leaves alone. The rest follows the new context: its
- * certificates and signature algorithms are copied, its ciphers, ALPN list, announced issuers and callbacks are read
- * through the SSL when they are needed, and its session ID context replaces the old one's. None of this can fail: all
- * values are those of a context that took them. */
-static void CarryOver(const KtlsOpenSsl* api, SSL* ssl, SSL_CTX* context)
+/* Copies the settings that SSL_new copies from a context and SSL_set_SSL_CTX does not. SSL_set_SSL_CTX copies
+ * certificates and signature algorithms and replaces the session ID context. The SSL reads ciphers, the ALPN list,
+ * announced issuers and callbacks from the new context when it needs them. These calls cannot fail, because the values
+ * come from a context that accepted them. */
+static void CopyContextSettings(const KtlsOpenSsl* api, SSL* ssl, SSL_CTX* context)
 {
     uint64_t options = api->SSL_CTX_get_options(context);
     (void)api->SSL_clear_options(ssl, api->SSL_get_options(ssl) & ~options);
@@ -220,7 +215,7 @@ static void CarryOver(const KtlsOpenSsl* api, SSL* ssl, SSL_CTX* context)
 
     long minimum = api->SSL_CTX_ctrl(context, SSL_CTRL_GET_MIN_PROTO_VERSION, 0, NULL);
     long maximum = api->SSL_CTX_ctrl(context, SSL_CTRL_GET_MAX_PROTO_VERSION, 0, NULL);
-    /* No maximum meanwhile, or a minimum above the old one would be refused. */
+    /* The maximum is removed first, because OpenSSL rejects a minimum above it. */
     (void)api->SSL_ctrl(ssl, SSL_CTRL_SET_MAX_PROTO_VERSION, 0, NULL);
     (void)api->SSL_ctrl(ssl, SSL_CTRL_SET_MIN_PROTO_VERSION, minimum, NULL);
     (void)api->SSL_ctrl(ssl, SSL_CTRL_SET_MAX_PROTO_VERSION, maximum, NULL);
@@ -254,22 +249,22 @@ int32_t KtlsNative_SwitchContext(KtlsConnection* connection, KtlsContext* newCon
     }
 
     KtlsResult_Begin(api, result);
-    if (api->SSL_set_SSL_CTX(connection->ssl, newContext->context) == NULL)
+    if (api->SSL_set_SSL_CTX(connection->ssl, newContext->sslContext) == NULL)
     {
-        KtlsResult_Refused(api, result);
+        KtlsResult_Fail(api, result);
         return 0;
     }
-    CarryOver(api, connection->ssl, newContext->context);
+    CopyContextSettings(api, connection->ssl, newContext->sslContext);
     KtlsOpenSsl_ClearErrors(api);
     KtlsContext_AddReference(newContext);
     connection->firstContext = connection->context;
     connection->context = newContext;
-    KtlsMessages_Watch(api, connection);
-    Decide(connection, 0);
+    KtlsMessages_SetCallback(api, connection);
+    EndPause(connection, 0);
     return 0;
 }
 
-/* Those OpenSSL sends under their own number, whatever the version to be. */
+/* Returns whether OpenSSL sends this alert number unchanged in every protocol version. */
 static bool IsFatalAlert(int32_t alert)
 {
     static const uint8_t s_alerts[] = {10, 20, 22, 40, 42, 43, 44,  45,  46,  47,  48, 49,
@@ -287,10 +282,10 @@ static bool IsFatalAlert(int32_t alert)
 int32_t KtlsNative_AbortHandshake(KtlsConnection* connection, int32_t socket, int32_t alert, KtlsResult* result)
 {
     const KtlsOpenSsl* api = NULL;
-    int32_t refusal = KtlsConnection_Enter(connection, socket, result, &api);
-    if (refusal != 0)
+    int32_t error = KtlsConnection_Enter(connection, socket, result, &api);
+    if (error != 0)
     {
-        return refusal;
+        return error;
     }
     if (!IsFatalAlert(alert))
     {
@@ -301,16 +296,9 @@ int32_t KtlsNative_AbortHandshake(KtlsConnection* connection, int32_t socket, in
         return EBUSY;
     }
 
-    Decide(connection, alert);
+    EndPause(connection, alert);
     connection->beforeHello = false;
-    int returned;
-    int error;
-    do
-    {
-        KtlsResult_Begin(api, result);
-        returned = api->SSL_do_handshake(connection->ssl);
-        error = errno;
-    } while (KtlsResult_Complete(api, connection->ssl, returned, error, false, result));
-    KtlsConnection_NoteFailure(api, connection, result);
+    KtlsCall_DoHandshake(api, connection->ssl, false, result);
+    KtlsConnection_SaveFailure(api, connection, result);
     return 0;
 }

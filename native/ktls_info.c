@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "ktls_connection.h"
 #include "ktls_context.h"
-#include "ktls_io.h"
 
 #include <errno.h>
 #include <string.h>
@@ -36,7 +35,7 @@ int32_t KtlsNative_GetConnectionInfo(KtlsConnection* connection, KtlsConnectionI
     const SSL_CIPHER* cipher = api->SSL_get_current_cipher(ssl);
     if (cipher == NULL && api->SSL_get_pending_cipher != NULL)
     {
-        cipher = api->SSL_get_pending_cipher(ssl); /* TLS 1.2, while certificates are judged */
+        cipher = api->SSL_get_pending_cipher(ssl); /* TLS 1.2, during certificate validation */
     }
     if (cipher == NULL)
     {
@@ -53,14 +52,14 @@ int32_t KtlsNative_GetConnectionInfo(KtlsConnection* connection, KtlsConnectionI
     }
     info->protocolVersion = api->SSL_version(ssl);
     info->cipherSuite = api->SSL_CIPHER_get_protocol_id(cipher);
-    info->ktlsSend = KtlsIo_IsSendOffloaded(api, ssl);
-    info->ktlsReceive = KtlsIo_IsReceiveOffloaded(api, ssl);
+    info->ktlsSend = KtlsConnection_IsSendOffloaded(api, connection);
+    info->ktlsReceive = KtlsConnection_IsReceiveOffloaded(api, connection);
     info->resumed = api->SSL_session_reused(ssl) != 0;
     info->pending = api->SSL_has_pending(ssl) != 0;
     info->certificateRequested = connection->certificateRequested;
     const SSL_SESSION* session = api->SSL_get_session(ssl);
     info->shortRecords = session != NULL && api->SSL_SESSION_get_max_fragment_length(session) != 0;
-    info->sockmap = connection->sockmap;
+    info->sockmap = connection->inSockmap;
     return 0;
 }
 
@@ -72,7 +71,7 @@ static const X509* FindPeerCertificate(const KtlsOpenSsl* api, const KtlsConnect
     }
     const OPENSSL_STACK* chain = api->SSL_get_peer_cert_chain(connection->ssl);
     int count = chain != NULL ? api->OPENSSL_sk_num(chain) : 0;
-    /* Only a client's chain includes the leaf. */
+    /* SSL_get_peer_cert_chain includes the leaf only on a client. */
     int at = connection->context->server ? index - 1 : index;
     return at < count ? api->OPENSSL_sk_value(chain, at) : NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The messages of the TLS protocol as they pass: which direction's key changes next, and whether the kernel is to have
- * it; how many come after the handshake.
+ * The message callback of a connection. It selects SSL_OP_ENABLE_KTLS for the next key, checks for a sockmap, and
+ * passes the messages after the handshake to ktls_read.c.
  */
 #ifndef KTLS_MESSAGES_H
 #define KTLS_MESSAGES_H
@@ -12,10 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether an SSL with these KTLS_FLAG_* starts with SSL_OP_ENABLE_KTLS. */
-bool KtlsMessages_AsksFirst(int32_t flags);
+/* Returns whether an SSL with these KTLS_FLAG_* starts with SSL_OP_ENABLE_KTLS. */
+bool KtlsMessages_StartsWithKtls(int32_t flags);
 
-/* Sees to what the connection's context asks for; again after the context was switched. */
-void KtlsMessages_Watch(const KtlsOpenSsl* api, const KtlsConnection* connection);
+/* Sets the callback. Call it again after SwitchContext, which has replaced the options of the SSL. */
+void KtlsMessages_SetCallback(const KtlsOpenSsl* api, const KtlsConnection* connection);
 
 #endif

@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "ktls_openssl.h"
 #include "ktls_export.h"
-#include "ktls_hello.h"
-#include "ktls_posthandshake.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-_Static_assert(sizeof(void*) == sizeof(void (*)(void)), "dlsym's answer must fit a function pointer");
+_Static_assert(sizeof(void*) == sizeof(void (*)(void)), "dlsym's result must fit a function pointer");
 _Static_assert(sizeof(void*) == 8, "64-bit targets only: error codes and options are passed as long");
 
 #define SSL_LIBRARY "libssl.so."
@@ -30,10 +27,10 @@ typedef struct Symbol
 #define OPTIONAL_ROW(type, name, parameters) {#name, offsetof(KtlsOpenSsl, name), false},
 static const Symbol s_rows[] = {KTLS_OPENSSL_SYMBOLS(REQUIRED_ROW, OPTIONAL_ROW)};
 
-/* Written once, under the lock; the pointer publishes the table to other threads. */
+/* Written once, under s_lock. s_published makes the table visible to other threads. */
 static pthread_mutex_t s_lock = PTHREAD_MUTEX_INITIALIZER;
-static bool s_tried;
-static int32_t s_answer;
+static bool s_bindAttempted;
+static int32_t s_bindError;
 static KtlsLibraryInfo s_info;
 static KtlsOpenSsl s_table;
 static _Atomic(const KtlsOpenSsl*) s_published;
@@ -45,11 +42,23 @@ const KtlsOpenSsl* KtlsOpenSsl_Get(void)
 
 void KtlsOpenSsl_ClearErrors(const KtlsOpenSsl* api)
 {
-    /* The look is much cheaper than clearing, and the queue is nearly always empty. */
+    /* Peeking is much cheaper than clearing, and the queue is almost always empty. */
     if (api->ERR_peek_error() != 0)
     {
         api->ERR_clear_error();
     }
+}
+
+bool KtlsOpenSsl_HasClientHelloCallback(const KtlsOpenSsl* api)
+{
+    return api->SSL_CTX_set_client_hello_cb != NULL && api->SSL_client_hello_get0_ext != NULL &&
+           api->SSL_client_hello_get0_legacy_version != NULL;
+}
+
+bool KtlsOpenSsl_HasPostHandshakeAuth(const KtlsOpenSsl* api)
+{
+    return api->SSL_CTX_set_post_handshake_auth != NULL && api->SSL_verify_client_post_handshake != NULL &&
+           api->SSL_set_num_tickets != NULL;
 }
 
 static void CopyText(uint8_t* target, size_t capacity, const char* text)
@@ -57,7 +66,7 @@ static void CopyText(uint8_t* target, size_t capacity, const char* text)
     (void)snprintf((char*)target, capacity, "%s", text);
 }
 
-/* An image already in the process is the one whose SSL_CTX and EVP_PKEY objects .NET hands us. */
+/* Prefers an image that is already in the process, because .NET passes SSL_CTX and EVP_PKEY objects of that image. */
 static void* OpenLibrary(const char* suffix, KtlsLibraryInfo* info)
 {
     char name[sizeof(info->soName)];
@@ -81,8 +90,8 @@ static void* OpenLibrary(const char* suffix, KtlsLibraryInfo* info)
     return library;
 }
 
-/* dlsym on libssl also searches what libssl depends on, which covers libcrypto; a libssl that was linked to it in
- * some other way is served by the libcrypto of the same suffix. */
+/* dlsym on libssl also searches its dependencies, which normally include libcrypto. Otherwise the libcrypto with the
+ * same suffix is searched. */
 static void* FindSymbol(void* library, const char* soName, const char* name)
 {
     void* symbol = dlsym(library, name);
@@ -94,7 +103,7 @@ static void* FindSymbol(void* library, const char* soName, const char* name)
         if (cryptoLibrary != NULL)
         {
             symbol = dlsym(cryptoLibrary, name);
-            (void)dlclose(cryptoLibrary); /* only drops the reference of this look */
+            (void)dlclose(cryptoLibrary); /* drops the reference of this dlopen */
         }
     }
     return symbol;
@@ -115,8 +124,8 @@ static bool FillTable(void* library, KtlsOpenSsl* table, KtlsLibraryInfo* info)
     return true;
 }
 
-/* A build without kTLS compiles the questions out of its socket BIO, and then answers 0 whatever the flags say.
- * BIO_FLAGS 0x1000 to 0x4000 are reserved for kTLS (openssl/bio.h); no descriptor is involved. */
+/* Detects an OpenSSL that was built with enable-ktls. Without it, BIO_CTRL_GET_KTLS_* on a socket BIO return 0 for any
+ * flags. BIO_FLAGS 0x1000 to 0x4000 are reserved for kTLS (openssl/bio.h). No descriptor is involved. */
 static bool HasKtls(const KtlsOpenSsl* api)
 {
     const int reservedForKtls = 0x7000;
@@ -145,18 +154,18 @@ static int32_t GetCapabilities(const KtlsOpenSsl* api)
     {
         capabilities |= KTLS_CAP_SENDFILE;
     }
-    if (KtlsHello_IsSupported(api))
+    if (KtlsOpenSsl_HasClientHelloCallback(api))
     {
         capabilities |= KTLS_CAP_CLIENT_HELLO_CB;
     }
-    if (KtlsPostHandshake_IsSupported(api))
+    if (KtlsOpenSsl_HasPostHandshakeAuth(api))
     {
         capabilities |= KTLS_CAP_POST_HANDSHAKE_AUTH;
     }
     return capabilities;
 }
 
-/* A library that is refused stays open: unloading an OpenSSL is not safe (its exit handlers, its thread data). */
+/* A rejected library stays open, because unloading OpenSSL is not safe (exit handlers, thread-local data). */
 static int32_t Bind(const char* versionOverride, KtlsOpenSsl* table, KtlsLibraryInfo* info)
 {
     void* library = NULL;
@@ -205,19 +214,19 @@ int32_t KtlsNative_Initialize(const char* versionOverride, KtlsLibraryInfo* info
     }
 
     (void)pthread_mutex_lock(&s_lock);
-    if (!s_tried)
+    if (!s_bindAttempted)
     {
-        s_answer = Bind(versionOverride, &s_table, &s_info);
-        s_tried = true;
-        if (s_answer == 0)
+        s_bindError = Bind(versionOverride, &s_table, &s_info);
+        s_bindAttempted = true;
+        if (s_bindError == 0)
         {
             atomic_store_explicit(&s_published, &s_table, memory_order_release);
         }
     }
     *info = s_info;
-    int32_t answer = s_answer;
+    int32_t error = s_bindError;
     (void)pthread_mutex_unlock(&s_lock);
-    return answer;
+    return error;
 }
 
 int32_t KtlsNative_ErrorText(int64_t openSslError, uint8_t* text, int32_t capacity)

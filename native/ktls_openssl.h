@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the shim needs of OpenSSL 3.x: types, constants and the table of entry points, declared here because the
- * shim is built without OpenSSL's headers and binds at run time to the libssl that .NET uses.
- * No cleanup function is in the table: the library belongs to the process, not to us.
+ * Types, constants and the symbol table of OpenSSL 3.x. They are declared here because the shim is built without
+ * OpenSSL's headers and binds at run time to the libssl that .NET uses. The table has no cleanup functions, because the
+ * library belongs to the process.
  */
 #ifndef KTLS_OPENSSL_H
 #define KTLS_OPENSSL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,7 +51,7 @@ typedef struct KtlsParameter
     size_t returned;
 } KtlsParameter;
 
-typedef void (*KtlsAnyCallback)(void); /* cast back by the ctrl that takes it */
+typedef void (*KtlsAnyCallback)(void); /* cast back by the ctrl function that receives it */
 
 enum
 {
@@ -87,6 +88,7 @@ enum
     SSL_SESS_CACHE_NO_INTERNAL = 0x300,
     SSL_MAX_SID_CTX_LENGTH = 32,
     SSL_SENT_SHUTDOWN = 1,
+    SSL_RECEIVED_SHUTDOWN = 2,
 
     TLSEXT_NAMETYPE_HOST_NAME = 0,
     TLSEXT_TYPE_SERVER_NAME = 0,
@@ -134,7 +136,9 @@ enum
     BIO_CB_READ_RETURN = 0x82,
     BIO_FLAGS_RETRY = 0x0F, /* BIO_FLAGS_RWS, BIO_FLAGS_SHOULD_RETRY */
     BIO_FLAGS_IN_EOF = 0x800,
+    BIO_C_SET_FD = 104,
     BIO_C_GET_FD = 105,
+    BIO_NOCLOSE = 0,
 
     SSL_R_UNEXPECTED_EOF_WHILE_READING = 294,
     SSL_R_SHUTDOWN_WHILE_IN_INIT = 407,
@@ -165,7 +169,7 @@ enum
 #define SSL_OP_NO_TLSV1_3 ((uint64_t)1 << 29)
 #define SSL_OP_NO_RENEGOTIATION ((uint64_t)1 << 30)
 
-/* First release whose record layer can hand the kernel a new key. */
+/* First release whose record layer can give the kernel a new key. */
 #define KTLS_OPENSSL_3_2 0x30200000UL
 
 /* clang-format off */
@@ -173,7 +177,7 @@ enum
 typedef long (*KtlsBioCallback)(
     BIO* bio, int operation, const char* argument, size_t length, int integer, long number, int returned, size_t* processed);
 
-/* Every entry point: REQUIRED ones must be there, OPTIONAL ones may be NULL in the table. */
+/* All symbols. REQUIRED symbols must exist. OPTIONAL symbols may be NULL in the table. */
 #define KTLS_OPENSSL_SYMBOLS(REQUIRED, OPTIONAL)                                                                       \
     REQUIRED(unsigned long, OpenSSL_version_num, (void))                                                               \
     REQUIRED(const char*, OpenSSL_version, (int type))                                                                 \
@@ -321,10 +325,17 @@ typedef struct KtlsOpenSsl
     int connectionIndex;   /* SSL ex_data index of the KtlsConnection */
 } KtlsOpenSsl;
 
-/* The bound table; NULL until KtlsNative_Initialize has succeeded. Never changes once set. */
+/* Returns the bound table, or NULL until KtlsNative_Initialize has succeeded. The table never changes once it is set.
+ */
 const KtlsOpenSsl* KtlsOpenSsl_Get(void);
 
-/* Empties this thread's error queue, which .NET shares. */
+/* Clears the error queue of this thread, which .NET uses as well. */
 void KtlsOpenSsl_ClearErrors(const KtlsOpenSsl* api);
+
+/* Returns whether this libssl can pause a handshake at the ClientHello and read its extensions. */
+bool KtlsOpenSsl_HasClientHelloCallback(const KtlsOpenSsl* api);
+
+/* Returns whether this libssl supports post-handshake authentication at both ends, and without new tickets. */
+bool KtlsOpenSsl_HasPostHandshakeAuth(const KtlsOpenSsl* api);
 
 #endif

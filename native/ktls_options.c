@@ -48,7 +48,7 @@ bool KtlsOptions_IsChainWellFormed(const KtlsBlob* certificates, int32_t count, 
     return AreBlobsWellFormed(certificates, count) && (count > 0) == (privateKey != 0);
 }
 
-/* At most one of the two, and only where there is something to limit. */
+/* SEND_ONLY and RECEIVE_ONLY exclude each other and require ENABLE_KTLS. */
 static bool AreDirectionsValid(int32_t flags)
 {
     int32_t directions = flags & (KTLS_FLAG_SEND_ONLY | KTLS_FLAG_RECEIVE_ONLY);
@@ -67,7 +67,7 @@ static bool AreFlagsValid(int32_t role, int32_t flags)
         return (flags & ~(SHARED_FLAGS | SERVER_FLAGS)) == 0;
     }
     const int32_t sessions = KTLS_FLAG_CLIENT_SESSIONS | KTLS_FLAG_NO_TICKETS;
-    /* A client that does not verify would take any server's word: refused here, whatever the caller meant. */
+    /* A client without VERIFY_PEER would accept any server. It is never valid. */
     return role == KTLS_ROLE_CLIENT && (flags & ~(SHARED_FLAGS | CLIENT_FLAGS)) == 0 &&
            (flags & KTLS_FLAG_VERIFY_PEER) != 0 && (flags & sessions) != sessions;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a KtlsContextOptions must look like, before OpenSSL sees any of it.
+ * Validation of KtlsContextOptions before they are passed to OpenSSL.
  */
 #ifndef KTLS_OPTIONS_H
 #define KTLS_OPTIONS_H
@@ -11,10 +11,10 @@
 
 bool KtlsOptions_AreValid(const KtlsContextOptions* options);
 
-/* Non-empty names, each behind its length (RFC 7301, 3.1). */
+/* Returns whether the list consists of non-empty names, each preceded by its length (RFC 7301, 3.1). */
 bool KtlsOptions_IsAlpnWellFormed(const uint8_t* alpn, int32_t length);
 
-/* A leaf with its intermediates and its key, or none of them. */
+/* Returns whether the chain and its key are both present or both absent. */
 bool KtlsOptions_IsChainWellFormed(const KtlsBlob* certificates, int32_t count, intptr_t privateKey);
 
 #endif

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Loopback connects within the call; the limit is for a firewall that drops it. */
+/* Loopback connects at once. The limit applies if a firewall drops the packets. */
 #define WAIT_MILLISECONDS 1000
 #define ACCEPT_ATTEMPTS 8
 
@@ -64,13 +64,13 @@ static int32_t Connect(int client, const struct sockaddr_storage* address, sockl
     return error != 0 ? error : pending;
 }
 
-/* Any local process can connect to the listener: only the connection from our own client counts. */
+/* Accepts only the connection from client, because any local process can connect to the listener. */
 static int32_t Accept(int listener, int client, int* server)
 {
-    struct sockaddr_storage ours;
-    socklen_t oursLength = sizeof(ours);
-    memset(&ours, 0, sizeof(ours));
-    if (getsockname(client, (struct sockaddr*)&ours, &oursLength) != 0)
+    struct sockaddr_storage own;
+    socklen_t ownLength = sizeof(own);
+    memset(&own, 0, sizeof(own));
+    if (getsockname(client, (struct sockaddr*)&own, &ownLength) != 0)
     {
         return errno;
     }
@@ -81,10 +81,10 @@ static int32_t Accept(int listener, int client, int* server)
         {
             return error;
         }
-        struct sockaddr_storage theirs;
-        socklen_t theirsLength = sizeof(theirs);
-        memset(&theirs, 0, sizeof(theirs));
-        int accepted = accept4(listener, (struct sockaddr*)&theirs, &theirsLength, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        struct sockaddr_storage peer;
+        socklen_t peerLength = sizeof(peer);
+        memset(&peer, 0, sizeof(peer));
+        int accepted = accept4(listener, (struct sockaddr*)&peer, &peerLength, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (accepted < 0)
         {
             if (errno == EINTR || errno == EAGAIN || errno == ECONNABORTED)
@@ -93,7 +93,7 @@ static int32_t Accept(int listener, int client, int* server)
             }
             return errno;
         }
-        if (theirsLength == oursLength && memcmp(&ours, &theirs, oursLength) == 0)
+        if (peerLength == ownLength && memcmp(&own, &peer, ownLength) == 0)
         {
             *server = accepted;
             return 0;

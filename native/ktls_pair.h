@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A connected loopback TCP pair of the probe's own.
+ * A connected pair of loopback TCP sockets for the probe.
  */
 #ifndef KTLS_PAIR_H
 #define KTLS_PAIR_H
@@ -13,13 +13,13 @@ typedef struct KtlsPair
     int server;
 } KtlsPair;
 
-/* Waits at most a second until the descriptor has one of poll(2)'s events. 0, ETIMEDOUT or another errno. */
+/* Waits up to one second for one of the poll(2) events. Returns 0, ETIMEDOUT or another errno. */
 int32_t KtlsPair_WaitFor(int descriptor, short events);
 
-/* Connects a TCP pair over 127.0.0.1, or ::1 where there is no IPv4. 0 or an errno; ETIMEDOUT after a second. */
+/* Connects a pair over 127.0.0.1, or over ::1 without IPv4. Returns 0 or an errno, ETIMEDOUT after one second. */
 int32_t KtlsPair_Open(KtlsPair* pair);
 
-/* Closes both ends by RST, so that no TIME_WAIT is left behind. */
+/* Closes both ends with RST, so that no socket remains in TIME_WAIT. */
 void KtlsPair_Close(KtlsPair* pair);
 
 #endif

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * Waiting for readiness: an epoll set of duplicated descriptors, each armed for one report. The peer's end is watched
- * on the socket itself. No state is kept outside the kernel.
+ * Waiting for readiness: an epoll instance with sockets that are armed for one event each. A wait needs no further
+ * descriptor, and no state outside the kernel.
  */
 #include "ktls_export.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -32,48 +31,30 @@ void KtlsNative_PollerClose(int32_t poller)
     }
 }
 
-int32_t KtlsNative_PollerArm(int32_t poller, int32_t socket, int32_t wait, int64_t token, int32_t* watch)
+int32_t KtlsNative_PollerArm(int32_t poller, int32_t socket, int32_t wait, int64_t token)
 {
-    if (watch == NULL)
+    if (wait < KTLS_WAIT_WRITABLE || wait > (KTLS_WAIT_WRITABLE | KTLS_WAIT_READABLE))
     {
         return EINVAL;
-    }
-    *watch = -1;
-    if (wait != KTLS_WAIT_WRITABLE && wait != KTLS_WAIT_READABLE)
-    {
-        return EINVAL;
-    }
-    /* A duplicate: the set's entry must not vanish, nor pass to a stranger, when the caller's number is reused. */
-    int duplicate = fcntl(socket, F_DUPFD_CLOEXEC, 0);
-    if (duplicate < 0)
-    {
-        return errno;
     }
     struct epoll_event event;
     memset(&event, 0, sizeof(event));
-    uint32_t wanted = wait == KTLS_WAIT_READABLE ? EPOLLIN : EPOLLOUT;
-    event.events = wanted | EPOLLONESHOT; /* EPOLLERR and EPOLLHUP come unasked */
+    event.events = EPOLLONESHOT; /* epoll always reports EPOLLERR and EPOLLHUP */
+    event.events |= (wait & KTLS_WAIT_WRITABLE) != 0 ? (uint32_t)EPOLLOUT : 0;
+    event.events |= (wait & KTLS_WAIT_READABLE) != 0 ? (uint32_t)EPOLLIN : 0;
     event.data.u64 = (uint64_t)token;
-    if (epoll_ctl(poller, EPOLL_CTL_ADD, duplicate, &event) != 0)
+    if (epoll_ctl(poller, EPOLL_CTL_ADD, socket, &event) == 0)
     {
-        int error = errno;
-        (void)close(duplicate);
-        return error;
+        return 0;
     }
-    *watch = duplicate;
-    return 0;
+    return errno == EEXIST && epoll_ctl(poller, EPOLL_CTL_MOD, socket, &event) == 0 ? 0 : errno;
 }
 
-int32_t KtlsNative_PollerDisarm(int32_t poller, int32_t watch)
+int32_t KtlsNative_PollerDisarm(int32_t poller, int32_t socket)
 {
     struct epoll_event unused; /* kernels before 2.6.9 read it */
     memset(&unused, 0, sizeof(unused));
-    if (epoll_ctl(poller, EPOLL_CTL_DEL, watch, &unused) != 0)
-    {
-        return errno; /* not a watch of this poller: not ours to close */
-    }
-    (void)close(watch); /* EINTR included, Linux has released the descriptor */
-    return 0;
+    return epoll_ctl(poller, EPOLL_CTL_DEL, socket, &unused) == 0 ? 0 : errno;
 }
 
 int32_t KtlsNative_PollerWatchPeer(int32_t poller, int32_t socket, int64_t token)

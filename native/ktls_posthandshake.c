@@ -1,97 +1,90 @@
 /* SPDX-License-Identifier: MIT */
 #include "ktls_posthandshake.h"
+#include "ktls_call.h"
 #include "ktls_context.h"
-#include "ktls_export.h"
-#include "ktls_io.h"
 #include "ktls_result.h"
 
 #include <errno.h>
 #include <string.h>
 
-bool KtlsPostHandshake_IsSupported(const KtlsOpenSsl* api)
-{
-    return api->SSL_CTX_set_post_handshake_auth != NULL && api->SSL_verify_client_post_handshake != NULL &&
-           api->SSL_set_num_tickets != NULL;
-}
-
 bool KtlsPostHandshake_IsRequest(const KtlsOpenSsl* api, const KtlsConnection* connection)
 {
-    return connection->context->answersLater && connection->established &&
+    return connection->context->postHandshakeAuth && connection->established &&
            api->SSL_version(connection->ssl) == TLS1_3_VERSION;
 }
 
-void KtlsPostHandshake_HideClose(const KtlsOpenSsl* api, KtlsConnection* connection)
+void KtlsPostHandshake_HideSentShutdown(const KtlsOpenSsl* api, KtlsConnection* connection)
 {
-    int mode = connection->context->answersLater ? api->SSL_get_shutdown(connection->ssl) : 0;
-    connection->closeBegun = (mode & SSL_SENT_SHUTDOWN) != 0;
-    if (connection->closeBegun)
+    int mode = connection->context->postHandshakeAuth ? api->SSL_get_shutdown(connection->ssl) : 0;
+    connection->sentShutdownHidden = (mode & SSL_SENT_SHUTDOWN) != 0;
+    if (connection->sentShutdownHidden)
     {
         api->SSL_set_shutdown(connection->ssl, mode & ~SSL_SENT_SHUTDOWN);
     }
 }
 
-void KtlsPostHandshake_ShowClose(const KtlsOpenSsl* api, KtlsConnection* connection)
+void KtlsPostHandshake_RestoreSentShutdown(const KtlsOpenSsl* api, KtlsConnection* connection)
 {
-    if (connection->closeBegun)
+    if (connection->sentShutdownHidden)
     {
         api->SSL_set_shutdown(connection->ssl, api->SSL_get_shutdown(connection->ssl) | SSL_SENT_SHUTDOWN);
-        connection->closeBegun = false;
+        connection->sentShutdownHidden = false;
     }
 }
 
-int KtlsPostHandshake_Pause(const KtlsOpenSsl* api, KtlsConnection* connection)
+int KtlsPostHandshake_OnRequest(const KtlsOpenSsl* api, KtlsConnection* connection)
 {
-    if (connection->closeBegun)
+    if (connection->sentShutdownHidden)
     {
         return 0;
     }
-    KtlsRetry* retry = connection->retry;
-    if (retry != NULL)
+    KtlsPendingWrite* write = connection->pendingWrite;
+    if (write != NULL)
     {
-        /* From here OpenSSL writes what it is given at once. From outside it would go on with the handshake first, and
-         * end the connection over the half record in the way of the answer. */
-        KtlsIo_Write(api, connection->ssl, retry->buffer, retry->length, retry->result);
-        retry->done = true;
+        /* Within this callback SSL_write writes immediately. Elsewhere it would first continue the handshake, and end
+         * the connection because the partly sent record blocks the response. */
+        KtlsCall_Write(api, connection->ssl, write->buffer, write->length, write->result);
+        write->done = true;
         return -1;
     }
-    if (connection->answerDecision == KTLS_DECISION_MADE)
+    if (connection->postHandshakeDecision == KTLS_DECISION_MADE)
     {
-        connection->answerDecision = KTLS_DECISION_NONE; /* the next request pauses again */
+        connection->postHandshakeDecision = KTLS_DECISION_NONE; /* the next request pauses again */
         return 1;
     }
-    connection->answerDecision = KTLS_DECISION_WAITING;
+    connection->postHandshakeDecision = KTLS_DECISION_WAITING;
     return -1;
 }
 
 void KtlsPostHandshake_FinishWrite(
     const KtlsOpenSsl* api, KtlsConnection* connection, const uint8_t* buffer, int32_t length, KtlsResult* result)
 {
-    KtlsRetry retry = {buffer, length, false, result};
+    KtlsPendingWrite write = {buffer, length, false, result};
     KtlsResult_Begin(api, result);
-    connection->retry = &retry;
+    connection->pendingWrite = &write;
     int returned = api->SSL_do_handshake(connection->ssl);
     int error = errno;
-    connection->retry = NULL;
-    if (!retry.done)
+    connection->pendingWrite = NULL;
+    if (!write.done)
     {
         (void)KtlsResult_Complete(api, connection->ssl, returned, error, true, result);
     }
     KtlsOpenSsl_ClearErrors(api);
 }
 
-bool KtlsPostHandshake_MayRead(const KtlsOpenSsl* api, KtlsConnection* connection)
+bool KtlsPostHandshake_BeginRead(const KtlsOpenSsl* api, KtlsConnection* connection)
 {
-    if (connection->answerDecision == KTLS_DECISION_WAITING && !connection->writeWaits)
+    if (connection->postHandshakeDecision == KTLS_DECISION_WAITING && !connection->writePending)
     {
-        connection->answerDecision = KTLS_DECISION_MADE;
+        connection->postHandshakeDecision = KTLS_DECISION_MADE;
     }
-    /* What is decrypted is handed out before anything else is looked at. */
-    return connection->request == KTLS_REQUEST_NONE || connection->answerLost ||
-           (connection->request == KTLS_REQUEST_OUT && api->SSL_pending(connection->ssl) > 0);
+    /* SSL_read returns decrypted data before it processes another record. */
+    return connection->request == KTLS_REQUEST_NONE || connection->responseLost ||
+           (connection->request == KTLS_REQUEST_SENT && api->SSL_pending(connection->ssl) > 0);
 }
 
-/* Takes control records until data or nothing is there, and consumes no data. */
-static void Look(const KtlsOpenSsl* api, const KtlsConnection* connection, KtlsResult* result)
+/* Processes control records until application data is available or the socket is empty. Consumes no data. */
+static void DrainControlRecords(const KtlsOpenSsl* api, const KtlsConnection* connection, KtlsResult* result)
 {
     int returned;
     int error;
@@ -115,37 +108,38 @@ static void GetPeerFinished(const KtlsOpenSsl* api, const SSL* ssl, uint8_t fini
     (void)api->SSL_get_peer_finished(ssl, finished, KTLS_FINISHED_MAX);
 }
 
-/* Each answer ends with a Finished of its own. */
-static bool IsAnswered(const KtlsOpenSsl* api, const KtlsConnection* connection)
+/* Returns whether the response has been processed. Each response ends with a new Finished. */
+static bool IsResponseComplete(const KtlsOpenSsl* api, const KtlsConnection* connection)
 {
     uint8_t finished[KTLS_FINISHED_MAX];
     GetPeerFinished(api, connection->ssl, finished);
     return api->SSL_is_init_finished(connection->ssl) &&
-           memcmp(finished, connection->peerFinished, sizeof(finished)) != 0;
+           memcmp(finished, connection->savedPeerFinished, sizeof(finished)) != 0;
 }
 
-static bool IsUpdateDue(const KtlsOpenSsl* api, const KtlsConnection* connection)
+static bool IsKeyUpdateDue(const KtlsOpenSsl* api, const KtlsConnection* connection)
 {
-    return connection->updateAsked || connection->updateStarted ||
+    return connection->keyUpdateRequested || connection->keyUpdateQueued ||
            (api->SSL_get_key_update_type != NULL &&
             api->SSL_get_key_update_type(connection->ssl) != SSL_KEY_UPDATE_NONE);
 }
 
-/* Puts the request into OpenSSL. result->status other than OK: it could not yet, or not at all. */
-static int32_t Queue(const KtlsOpenSsl* api, KtlsConnection* connection, KtlsResult* result)
+/* Queues the request in OpenSSL. If it returns 0 and request is still KTLS_REQUEST_NONE, result has the reason. */
+static int32_t QueueRequest(const KtlsOpenSsl* api, KtlsConnection* connection, KtlsResult* result)
 {
     SSL* ssl = connection->ssl;
-    if (!IsUpdateDue(api, connection) && !api->SSL_is_init_finished(ssl))
+    if (!IsKeyUpdateDue(api, connection) && !api->SSL_is_init_finished(ssl))
     {
-        /* Half of a handshake message of the client's is in; OpenSSL can send none before it has read the rest. */
-        Look(api, connection, result);
+        /* A handshake message of the client is partly read. OpenSSL cannot send one until it has read the rest. */
+        DrainControlRecords(api, connection, result);
         if (result->status != KTLS_STATUS_WANT_READ || !api->SSL_is_init_finished(ssl))
         {
             return 0;
         }
     }
-    /* OpenSSL would write the KeyUpdate alone and forget the request; under half a record it would end. */
-    if (IsUpdateDue(api, connection) || connection->writeWaits)
+    /* With a KeyUpdate due, OpenSSL would write only the KeyUpdate and drop the request. With a partly sent record, it
+     * would end the connection. */
+    if (IsKeyUpdateDue(api, connection) || connection->writePending)
     {
         return EBUSY;
     }
@@ -157,48 +151,43 @@ static int32_t Queue(const KtlsOpenSsl* api, KtlsConnection* connection, KtlsRes
     }
 
     KtlsResult_Begin(api, result);
-    connection->verifyMode = api->SSL_get_verify_mode(ssl);
-    GetPeerFinished(api, ssl, connection->peerFinished);
+    connection->savedVerifyMode = api->SSL_get_verify_mode(ssl);
+    GetPeerFinished(api, ssl, connection->savedPeerFinished);
     api->SSL_set_verify(ssl, SSL_VERIFY_PEER, NULL);
-    /* OpenSSL follows the answer with new tickets, which would show this certificate where nobody judges it. */
+    /* OpenSSL sends new tickets after the response. A session resumed from one would have this certificate, but no
+     * verify callback would validate it. */
     if (api->SSL_set_num_tickets(ssl, 0) != 1 || api->SSL_verify_client_post_handshake(ssl) != 1)
     {
-        KtlsResult_Refused(api, result);
-        api->SSL_set_verify(ssl, connection->verifyMode, NULL);
+        KtlsResult_Fail(api, result);
+        api->SSL_set_verify(ssl, connection->savedVerifyMode, NULL);
         return 0;
     }
     connection->request = KTLS_REQUEST_QUEUED;
     return 0;
 }
 
-static void Send(const KtlsOpenSsl* api, KtlsConnection* connection, KtlsResult* result)
+static void SendRequest(const KtlsOpenSsl* api, KtlsConnection* connection, KtlsResult* result)
 {
-    int returned;
-    int error;
-    do
-    {
-        KtlsResult_Begin(api, result);
-        returned = api->SSL_do_handshake(connection->ssl);
-        error = errno;
-    } while (KtlsResult_Complete(api, connection->ssl, returned, error, true, result));
+    KtlsCall_DoHandshake(api, connection->ssl, true, result);
     if (result->status == KTLS_STATUS_OK)
     {
-        connection->request = KTLS_REQUEST_OUT;
+        connection->request = KTLS_REQUEST_SENT;
     }
 }
 
-static void Await(const KtlsOpenSsl* api, KtlsConnection* connection, KtlsResult* result)
+static void ReceiveResponse(const KtlsOpenSsl* api, KtlsConnection* connection, KtlsResult* result)
 {
-    Look(api, connection, result);
-    if (!IsAnswered(api, connection))
+    DrainControlRecords(api, connection, result);
+    if (!IsResponseComplete(api, connection))
     {
-        connection->answerLost = result->status != KTLS_STATUS_WANT_READ && result->status != KTLS_STATUS_WANT_WRITE &&
-                                 result->status != KTLS_STATUS_DATA_WAITING;
+        connection->responseLost = result->status != KTLS_STATUS_WANT_READ &&
+                                   result->status != KTLS_STATUS_WANT_WRITE &&
+                                   result->status != KTLS_STATUS_DATA_WAITING;
         return;
     }
     connection->request = KTLS_REQUEST_NONE;
-    api->SSL_set_verify(connection->ssl, connection->verifyMode, NULL);
-    /* What came after the answer is for the next Read, which meets it again. */
+    api->SSL_set_verify(connection->ssl, connection->savedVerifyMode, NULL);
+    /* The next Read reports what followed the response. */
     if (result->status == KTLS_STATUS_WANT_READ || result->status == KTLS_STATUS_DATA_WAITING ||
         result->status == KTLS_STATUS_CLOSE_NOTIFY)
     {
@@ -206,23 +195,23 @@ static void Await(const KtlsOpenSsl* api, KtlsConnection* connection, KtlsResult
     }
 }
 
-static int32_t Advance(const KtlsOpenSsl* api, KtlsConnection* connection, KtlsResult* result)
+static int32_t AdvanceRequest(const KtlsOpenSsl* api, KtlsConnection* connection, KtlsResult* result)
 {
     if (connection->request == KTLS_REQUEST_NONE)
     {
-        int32_t refusal = Queue(api, connection, result);
+        int32_t error = QueueRequest(api, connection, result);
         if (connection->request == KTLS_REQUEST_NONE)
         {
-            return refusal;
+            return error;
         }
     }
     if (connection->request == KTLS_REQUEST_QUEUED)
     {
-        Send(api, connection, result);
+        SendRequest(api, connection, result);
     }
-    if (connection->request == KTLS_REQUEST_OUT)
+    if (connection->request == KTLS_REQUEST_SENT)
     {
-        Await(api, connection, result);
+        ReceiveResponse(api, connection, result);
     }
     return 0;
 }
@@ -232,10 +221,10 @@ int32_t KtlsNative_RequestCertificate(
 {
     const KtlsOpenSsl* api = NULL;
     bool ended = false;
-    int32_t refusal = KtlsIo_Enter(connection, socket, result, &api, &ended);
-    if (refusal != 0)
+    int32_t error = KtlsConnection_EnterEstablished(connection, socket, result, &api, &ended);
+    if (error != 0)
     {
-        return refusal;
+        return error;
     }
     if (verify == NULL || !connection->context->server)
     {
@@ -245,20 +234,20 @@ int32_t KtlsNative_RequestCertificate(
     {
         return 0;
     }
-    if (connection->closeSent && connection->request == KTLS_REQUEST_NONE)
+    if (connection->closeNotifySent && connection->request == KTLS_REQUEST_NONE)
     {
         return EPIPE;
     }
-    if (!KtlsPostHandshake_IsSupported(api) || api->SSL_version(connection->ssl) != TLS1_3_VERSION)
+    if (!KtlsOpenSsl_HasPostHandshakeAuth(api) || api->SSL_version(connection->ssl) != TLS1_3_VERSION)
     {
         return ENOTSUP;
     }
 
     connection->verify = verify;
     connection->verifyState = state;
-    refusal = Advance(api, connection, result);
+    error = AdvanceRequest(api, connection, result);
     connection->verify = NULL;
     connection->verifyState = 0;
-    KtlsIo_Settle(api, connection, result);
-    return refusal;
+    KtlsConnection_Leave(api, connection, result);
+    return error;
 }

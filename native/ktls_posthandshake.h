@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A client's certificate after the handshake (RFC 8446, 4.6.2): the server's request, and the pause of a client that
- * meets one.
+ * Post-handshake authentication (RFC 8446, 4.6.2): the CertificateRequest of a server, and the pause of a client that
+ * receives one.
  */
 #ifndef KTLS_POSTHANDSHAKE_H
 #define KTLS_POSTHANDSHAKE_H
@@ -11,26 +11,25 @@
 
 #include <stdbool.h>
 
-/* Around the SSL_read of a client. Where OpenSSL has sent close_notify it would not ignore a request, as it means to:
- * it changes its sending key back to the handshake's, whose first nonce is used up, and answers under that. */
-void KtlsPostHandshake_HideClose(const KtlsOpenSsl* api, KtlsConnection* connection);
-void KtlsPostHandshake_ShowClose(const KtlsOpenSsl* api, KtlsConnection* connection);
+/* Clear SSL_SENT_SHUTDOWN before the SSL_read of a client, and set it again afterwards. OpenSSL intends to ignore a
+ * CertificateRequest after it has sent close_notify. In fact it resets its sending key to the handshake key, whose
+ * first nonce is already used, and responds under that key. */
+void KtlsPostHandshake_HideSentShutdown(const KtlsOpenSsl* api, KtlsConnection* connection);
+void KtlsPostHandshake_RestoreSentShutdown(const KtlsOpenSsl* api, KtlsConnection* connection);
 
-/* Whether this libssl can ask, answer, and ask without new tickets. */
-bool KtlsPostHandshake_IsSupported(const KtlsOpenSsl* api);
-
-/* Within OpenSSL's callback of a client: the request came after the handshake. */
+/* Returns whether a CertificateRequest of a client context arrived after the handshake. */
 bool KtlsPostHandshake_IsRequest(const KtlsOpenSsl* api, const KtlsConnection* connection);
 
-/* What that callback returns: -1 until a Read has taken the request up, then 1; 0 after close_notify: no answer. */
-int KtlsPostHandshake_Pause(const KtlsOpenSsl* api, KtlsConnection* connection);
+/* Handles such a request in the certificate callback, and returns the result of that callback: -1 until a Read accepts
+ * the request, then 1; 0 after close_notify, because no response can be sent. */
+int KtlsPostHandshake_OnRequest(const KtlsOpenSsl* api, KtlsConnection* connection);
 
-/* KtlsNative_Write in the pause: what OpenSSL has begun to write goes first, and here alone it can. */
+/* Performs a KtlsNative_Write during the pause. OpenSSL can complete a partly sent record only within the pause. */
 void KtlsPostHandshake_FinishWrite(
     const KtlsOpenSsl* api, KtlsConnection* connection, const uint8_t* buffer, int32_t length, KtlsResult* result);
 
-/* At the beginning of a Read, which takes up a request it had paused at. false: the answer to a request of this server
- * must not meet it, who brings no judge. */
-bool KtlsPostHandshake_MayRead(const KtlsOpenSsl* api, KtlsConnection* connection);
+/* Begins a Read. On a client it accepts the request at which an earlier Read paused. Returns false on a server if Read
+ * could process the response to its request, because Read has no verify callback. */
+bool KtlsPostHandshake_BeginRead(const KtlsOpenSsl* api, KtlsConnection* connection);
 
 #endif

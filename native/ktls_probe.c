@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-/* Key, salt, IV and sequence number follow the header at once in each struct tls12_crypto_info_*. */
+/* In each struct tls12_crypto_info_*, IV, key, salt and sequence number directly follow the header. */
 #define CRYPTO_MAX 56
 
 typedef struct Cipher
@@ -40,7 +40,7 @@ static int32_t SetUlp(int socket)
     return SetOption(socket, IPPROTO_TCP, TCP_ULP_OPTION, "tls", sizeof("tls"));
 }
 
-static int32_t MakeKey(uint8_t crypto[CRYPTO_MAX], uint16_t version, const Cipher* cipher)
+static int32_t GenerateKey(uint8_t crypto[CRYPTO_MAX], uint16_t version, const Cipher* cipher)
 {
     TlsCryptoInfo header = {version, cipher->id};
     if (getrandom(crypto, cipher->size, GRND_NONBLOCK) < 0)
@@ -54,7 +54,7 @@ static int32_t MakeKey(uint8_t crypto[CRYPTO_MAX], uint16_t version, const Ciphe
 static int32_t SetKey(int socket, int direction, uint16_t version, const Cipher* cipher)
 {
     uint8_t crypto[CRYPTO_MAX] = {0};
-    int32_t error = MakeKey(crypto, version, cipher);
+    int32_t error = GenerateKey(crypto, version, cipher);
     if (error == 0)
     {
         error = SetOption(socket, SOL_TLS_LEVEL, direction, crypto, cipher->size);
@@ -63,7 +63,7 @@ static int32_t SetKey(int socket, int direction, uint16_t version, const Cipher*
     return error;
 }
 
-/* What is tried on one end of a fresh pair: the direction's key, then optionally one thing more. */
+/* A test of one feature on one end of a new pair: the key of a direction, and optionally one further call. */
 typedef enum Extra
 {
     EXTRA_NONE,
@@ -71,42 +71,42 @@ typedef enum Extra
     EXTRA_OPTION
 } Extra;
 
-typedef struct Trial
+typedef struct ProbeCase
 {
     int direction;
     uint16_t version;
     const Cipher* cipher;
     Extra extra;
     int option;
-} Trial;
+} ProbeCase;
 
-static int32_t Attempt(int socket, const Trial* trial)
+static int32_t RunOnSocket(int socket, const ProbeCase* probeCase)
 {
     int32_t error = SetUlp(socket);
     if (error == 0)
     {
-        error = SetKey(socket, trial->direction, trial->version, trial->cipher);
+        error = SetKey(socket, probeCase->direction, probeCase->version, probeCase->cipher);
     }
-    if (error == 0 && trial->extra == EXTRA_SECOND_KEY)
+    if (error == 0 && probeCase->extra == EXTRA_SECOND_KEY)
     {
-        error = SetKey(socket, trial->direction, trial->version, trial->cipher);
+        error = SetKey(socket, probeCase->direction, probeCase->version, probeCase->cipher);
     }
-    if (error == 0 && trial->extra == EXTRA_OPTION)
+    if (error == 0 && probeCase->extra == EXTRA_OPTION)
     {
         int on = 1;
-        error = SetOption(socket, SOL_TLS_LEVEL, trial->option, &on, sizeof(on));
+        error = SetOption(socket, SOL_TLS_LEVEL, probeCase->option, &on, sizeof(on));
     }
     return error;
 }
 
-/* Returns the errno of making the pair; the trial's own outcome goes to *outcome. */
-static int32_t Run(const Trial* trial, int32_t* outcome)
+/* Returns the errno of creating the pair. *outcome is set to the errno of the case. */
+static int32_t RunCase(const ProbeCase* probeCase, int32_t* outcome)
 {
     KtlsPair pair;
     int32_t error = KtlsPair_Open(&pair);
     if (error == 0)
     {
-        *outcome = Attempt(pair.client, trial);
+        *outcome = RunOnSocket(pair.client, probeCase);
         KtlsPair_Close(&pair);
     }
     return error;
@@ -131,10 +131,10 @@ static int32_t RunCiphers(KtlsProbe* probe)
     {
         for (int c = 0; c < KTLS_PROBE_CIPHERS && error == 0; c++)
         {
-            Trial send = {TLS_TX, s_versions[v], &s_ciphers[c], EXTRA_NONE, 0};
-            Trial receive = {TLS_RX, s_versions[v], &s_ciphers[c], EXTRA_NONE, 0};
-            error = Run(&send, &probe->send[v][c]);
-            error = error != 0 ? error : Run(&receive, &probe->receive[v][c]);
+            ProbeCase send = {TLS_TX, s_versions[v], &s_ciphers[c], EXTRA_NONE, 0};
+            ProbeCase receive = {TLS_RX, s_versions[v], &s_ciphers[c], EXTRA_NONE, 0};
+            error = RunCase(&send, &probe->send[v][c]);
+            error = error != 0 ? error : RunCase(&receive, &probe->receive[v][c]);
         }
     }
     return error;
@@ -147,8 +147,9 @@ enum
     DATA_RECORD = 23
 };
 
-/* The kernel sends no padding; but the record type, which it puts behind the data, is ours. Data that ends in the type
- * of data, sent as type 0, is a record of data padded with one zero (RFC 8446, 5.4). */
+/* Sends a padded record. The kernel does not pad, but it appends the record type that the caller sets. If the data ends
+ * with the type application_data and is sent with type 0, the record contains data and one zero of padding (RFC
+ * 8446, 5.4). */
 static int32_t SendPadded(int socket, uint8_t content)
 {
     uint8_t data[PADDED_SIZE + 1];
@@ -173,7 +174,8 @@ static int32_t SendPadded(int socket, uint8_t content)
     return sendmsg(socket, &message, 0) == (ssize_t)sizeof(data) ? 0 : errno != 0 ? errno : EIO;
 }
 
-/* 0 where several padded records in one receive come out right; EBADMSG where not; EAGAIN where none came together. */
+/* Returns 0 if a receive returned several padded records correctly, EBADMSG if the data is wrong, and EAGAIN if no
+ * receive returned more than one record. */
 static int32_t ReceivePadded(int socket)
 {
     uint8_t received[PADDED_RECORDS * PADDED_SIZE + 4096];
@@ -200,15 +202,15 @@ static int32_t ReceivePadded(int socket)
     return together ? 0 : EAGAIN;
 }
 
-/* Decrypting a padded record again, kernels (6.12.107 still) copy the outcome behind the place of the first one: of
- * several such records in one receive the later ones are garbled. Such a kernel counts as one without
- * TLS_RX_EXPECT_NO_PAD. */
-static int32_t TryPadded(const KtlsPair* pair)
+/* Tests TLS_RX_EXPECT_NO_PAD with padded records, which the kernel must decrypt a second time. Kernels up to at least
+ * 6.12.107 then copy the data to a wrong offset, so that the second and later of several such records in one receive
+ * are corrupt. Such a kernel is treated as one without TLS_RX_EXPECT_NO_PAD. */
+static int32_t TestPadded(const KtlsPair* pair)
 {
     const Cipher* cipher = &s_ciphers[0];
     uint8_t crypto[CRYPTO_MAX] = {0};
     int on = 1;
-    int32_t error = MakeKey(crypto, KERNEL_TLS_1_3, cipher);
+    int32_t error = GenerateKey(crypto, KERNEL_TLS_1_3, cipher);
     error = error != 0 ? error : SetUlp(pair->client);
     error = error != 0 ? error : SetUlp(pair->server);
     error = error != 0 ? error : SetOption(pair->client, SOL_TLS_LEVEL, TLS_TX, crypto, cipher->size);
@@ -228,7 +230,7 @@ static int32_t RunPadded(int32_t* outcome)
     int32_t error = KtlsPair_Open(&pair);
     if (error == 0)
     {
-        *outcome = TryPadded(&pair);
+        *outcome = TestPadded(&pair);
         KtlsPair_Close(&pair);
     }
     return error;
@@ -239,7 +241,7 @@ static int32_t RunExtras(KtlsProbe* probe)
     const Cipher* cipher = &s_ciphers[0];
     const struct
     {
-        Trial trial;
+        ProbeCase probeCase;
         int32_t* outcome;
     } extras[] = {
         {{TLS_TX, KERNEL_TLS_1_3, cipher, EXTRA_SECOND_KEY, 0}, &probe->rekeySendErrno},
@@ -249,13 +251,13 @@ static int32_t RunExtras(KtlsProbe* probe)
     int32_t error = 0;
     for (size_t i = 0; i < sizeof(extras) / sizeof(extras[0]) && error == 0; i++)
     {
-        error = Run(&extras[i].trial, extras[i].outcome);
+        error = RunCase(&extras[i].probeCase, extras[i].outcome);
     }
     error = error != 0 ? error : RunPadded(&probe->noPadErrno);
     return error;
 }
 
-static void FillAll(KtlsProbe* probe, int32_t error)
+static void SetAllErrors(KtlsProbe* probe, int32_t error)
 {
     probe->ulpErrno = error;
     for (int v = 0; v < KTLS_PROBE_VERSIONS; v++)
@@ -287,11 +289,11 @@ int32_t KtlsNative_ProbeKernel(KtlsProbe* probe)
     }
     else if (error == 0)
     {
-        FillAll(probe, probe->ulpErrno);
+        SetAllErrors(probe, probe->ulpErrno);
     }
     if (error != 0)
     {
-        FillAll(probe, error); /* a table half filled would read as support */
+        SetAllErrors(probe, error); /* 0 in an incomplete table would mean support */
     }
     return error;
 }

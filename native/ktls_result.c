@@ -21,7 +21,7 @@ static int32_t GetReason(unsigned long code)
     return (int32_t)(IsSystemError(code) ? code & 0x7FFFFFFFUL : code & 0x7FFFFFUL);
 }
 
-/* Empties the queue into the result. Returns whether OpenSSL met the end of the stream where it may not end. */
+/* Moves the error queue to the result. Returns whether OpenSSL reached an unexpected end of the stream. */
 static bool DrainErrors(const KtlsOpenSsl* api, KtlsResult* result)
 {
     bool unexpectedEof = false;
@@ -38,7 +38,7 @@ static bool DrainErrors(const KtlsOpenSsl* api, KtlsResult* result)
     return unexpectedEof;
 }
 
-/* SSL_ERROR_SYSCALL: the socket's error, its end, or its EAGAIN where OpenSSL did not recognise one. */
+/* Handles SSL_ERROR_SYSCALL: an error or the end of the socket, or an EAGAIN that OpenSSL did not recognise. */
 static int32_t ClassifySystemError(const KtlsOpenSsl* api, SSL* ssl, int error, bool writes, KtlsResult* result)
 {
     if (error == 0 && IsSystemError((unsigned long)result->openSslError))
@@ -51,7 +51,10 @@ static int32_t ClassifySystemError(const KtlsOpenSsl* api, SSL* ssl, int error, 
     }
     if (error == 0 && !writes)
     {
-        return KTLS_STATUS_UNEXPECTED_EOF;
+        /* After a user_canceled alert, which JSSE sends before close_notify (RFC 8446, 6.1), OpenSSL processes a
+         * close_notify without reporting it. An end of stream without close_notify does not set the flag. */
+        bool closed = result->openSslError == 0 && (api->SSL_get_shutdown(ssl) & SSL_RECEIVED_SHUTDOWN) != 0;
+        return closed ? KTLS_STATUS_CLOSE_NOTIFY : KTLS_STATUS_UNEXPECTED_EOF;
     }
     result->sysErrno = error;
     return KTLS_STATUS_SYSCALL;
@@ -68,10 +71,10 @@ bool KtlsResult_Complete(const KtlsOpenSsl* api, SSL* ssl, int returned, int err
 {
     if (returned <= 0)
     {
-        /* Asked before the queue is drained: the answer depends on it. */
-        int verdict = api->SSL_get_error(ssl, returned);
+        /* SSL_get_error depends on the error queue: call it before the queue is drained. */
+        int sslError = api->SSL_get_error(ssl, returned);
         bool unexpectedEof = DrainErrors(api, result);
-        switch (verdict)
+        switch (sslError)
         {
             case SSL_ERROR_WANT_READ:
                 result->status = KTLS_STATUS_WANT_READ;
@@ -95,7 +98,7 @@ bool KtlsResult_Complete(const KtlsOpenSsl* api, SSL* ssl, int returned, int err
                 result->status = unexpectedEof ? KTLS_STATUS_UNEXPECTED_EOF : KTLS_STATUS_TLS_ERROR;
                 break;
         }
-        /* From TLS_ERROR on, the verdict is none of the socket's. */
+        /* EINTR is not the cause of a TLS_ERROR. */
         if (error == EINTR && result->status < KTLS_STATUS_TLS_ERROR && result->status != KTLS_STATUS_CLOSE_NOTIFY)
         {
             return true;
@@ -111,7 +114,7 @@ bool KtlsResult_Complete(const KtlsOpenSsl* api, SSL* ssl, int returned, int err
     return false;
 }
 
-void KtlsResult_Refused(const KtlsOpenSsl* api, KtlsResult* result)
+void KtlsResult_Fail(const KtlsOpenSsl* api, KtlsResult* result)
 {
     result->status = KTLS_STATUS_TLS_ERROR;
     (void)DrainErrors(api, result);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Turns what OpenSSL left behind (return value, errno, this thread's error queue) into a KtlsResult.
+ * Converts the outcome of an OpenSSL call (return value, errno and the error queue of this thread) to a KtlsResult.
  */
 #ifndef KTLS_RESULT_H
 #define KTLS_RESULT_H
@@ -10,14 +10,14 @@
 
 #include <stdbool.h>
 
-/* Zeroes the result, the error queue and errno: SSL_get_error judges by all that was there before the call. */
+/* Clears the result, the error queue and errno, because SSL_get_error uses entries that precede the call. */
 void KtlsResult_Begin(const KtlsOpenSsl* api, KtlsResult* result);
 
-/* Fills the result of a TLS call on ssl. error is errno, read right after the call. writes: the call was to send,
- * so no end of stream can have been met. Returns true where the call is to be repeated at once (EINTR). */
+/* Fills the result of a TLS call on ssl. error is errno, read immediately after the call. writes: the call only sends,
+ * and cannot have reached the end of the stream. Returns true if the caller must repeat the call at once (EINTR). */
 bool KtlsResult_Complete(const KtlsOpenSsl* api, SSL* ssl, int returned, int error, bool writes, KtlsResult* result);
 
-/* Fills the result of a call that does no I/O and failed. */
-void KtlsResult_Refused(const KtlsOpenSsl* api, KtlsResult* result);
+/* Fills the result of a failed call that does no I/O. */
+void KtlsResult_Fail(const KtlsOpenSsl* api, KtlsResult* result);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * File to socket without a look at the bytes: sendfile(2) where the kernel encrypts.
+ * Sending a file with sendfile(2) if the kernel encrypts.
  */
 #include "ktls_connection.h"
 
@@ -14,10 +14,10 @@ int32_t KtlsNative_SendFile(
     KtlsConnection* connection, int32_t socket, int32_t file, int64_t offset, int32_t count, KtlsResult* result)
 {
     const KtlsOpenSsl* api = NULL;
-    int32_t refusal = KtlsConnection_Enter(connection, socket, result, &api);
-    if (refusal != 0)
+    int32_t error = KtlsConnection_Enter(connection, socket, result, &api);
+    if (error != 0)
     {
-        return refusal;
+        return error;
     }
     if (count < 1 || offset < 0 || offset > INT64_MAX - count)
     {
@@ -27,11 +27,11 @@ int32_t KtlsNative_SendFile(
     {
         return ENOTCONN;
     }
-    if (connection->closeSent)
+    if (connection->closeNotifySent)
     {
         return EPIPE;
     }
-    /* In user space sendfile would put plaintext on the wire. */
+    /* If OpenSSL encrypts, sendfile would send plaintext. */
     if (!connection->sendOffloaded)
     {
         return EPERM;

@@ -2,6 +2,7 @@
 #include "ktls_session.h"
 #include "ktls_connection.h"
 #include "ktls_context.h"
+#include "ktls_tickets.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,11 +21,11 @@ static bool IsValid(const KtlsSession* session)
     return session != NULL && session->magic == SESSION_MAGIC;
 }
 
-/* 1 keeps the reference that comes with the call. */
-static int Park(SSL* ssl, SSL_SESSION* session)
+/* Returns 1 to keep the reference that OpenSSL passes. */
+static int OnNewSession(SSL* ssl, SSL_SESSION* session)
 {
     const KtlsOpenSsl* api = KtlsOpenSsl_Get();
-    KtlsConnection* connection = KtlsConnection_Of(api, ssl);
+    KtlsConnection* connection = KtlsConnection_FromSsl(api, ssl);
     if (connection == NULL)
     {
         return 0;
@@ -34,11 +35,43 @@ static int Park(SSL* ssl, SSL_SESSION* session)
     return 1;
 }
 
-void KtlsSession_KeepNew(const KtlsOpenSsl* api, SSL_CTX* context)
+void KtlsSession_KeepNewest(const KtlsOpenSsl* api, SSL_CTX* context)
 {
     const long mode = SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL;
     (void)api->SSL_CTX_ctrl(context, SSL_CTRL_SET_SESS_CACHE_MODE, mode, NULL);
-    api->SSL_CTX_sess_set_new_cb(context, Park);
+    api->SSL_CTX_sess_set_new_cb(context, OnNewSession);
+}
+
+static int OnTicketKey(
+    SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac, int encrypts)
+{
+    const KtlsOpenSsl* api = KtlsOpenSsl_Get();
+    const KtlsConnection* connection = KtlsConnection_FromSsl(api, ssl);
+    if (connection == NULL)
+    {
+        return KTLS_TICKET_ERROR;
+    }
+    /* A connection keeps using the keys of its first context. */
+    KtlsContext* context = connection->firstContext != NULL ? connection->firstContext : connection->context;
+    int status = KtlsTickets_SetupCipher(api, &context->tickets, name, iv, cipher, mac, encrypts != 0);
+    /* TLS 1.3 sessions are used once: each connection gets a ticket for the next one (RFC 8446, C.4), as it does
+     * without this callback. */
+    return status == KTLS_TICKET_VALID && encrypts == 0 && api->SSL_version(ssl) == TLS1_3_VERSION ? KTLS_TICKET_RENEW
+                                                                                                   : status;
+}
+
+bool KtlsSession_SetTicketCallback(const KtlsOpenSsl* api, SSL_CTX* context)
+{
+    return api->SSL_CTX_set_tlsext_ticket_key_evp_cb(context, OnTicketKey) == 1;
+}
+
+int32_t KtlsNative_RotateTicketKeys(KtlsContext* context)
+{
+    if (KtlsOpenSsl_Get() == NULL)
+    {
+        return ENOSYS;
+    }
+    return KtlsContext_IsValid(context) && context->server ? KtlsTickets_Rotate(&context->tickets) : EINVAL;
 }
 
 int32_t KtlsNative_TakeSession(KtlsConnection* connection, KtlsSession** session)

@@ -85,7 +85,7 @@ _Static_assert(sizeof(Attribute) == 4, "struct nlattr");
 _Static_assert(sizeof(SocketId) == 48, "struct inet_diag_sockid");
 _Static_assert(sizeof(Request) == 16 + 56, "struct inet_diag_req_v2");
 
-static bool SetEnd(const struct sockaddr_storage* from, uint16_t* port, uint32_t* address)
+static bool SetEndpoint(const struct sockaddr_storage* from, uint16_t* port, uint32_t* address)
 {
     if (from->ss_family == AF_INET)
     {
@@ -106,7 +106,7 @@ static bool SetEnd(const struct sockaddr_storage* from, uint16_t* port, uint32_t
     return false;
 }
 
-static bool Describe(int32_t socket, Request* request)
+static bool BuildRequest(int32_t socket, Request* request)
 {
     struct sockaddr_storage local;
     struct sockaddr_storage peer;
@@ -117,13 +117,13 @@ static bool Describe(int32_t socket, Request* request)
     memset(&peer, 0, sizeof(peer));
     if (getsockname(socket, (struct sockaddr*)&local, &localLength) != 0 ||
         getpeername(socket, (struct sockaddr*)&peer, &peerLength) != 0 || local.ss_family != peer.ss_family ||
-        !SetEnd(&local, &request->id.sourcePort, request->id.source) ||
-        !SetEnd(&peer, &request->id.destinationPort, request->id.destination))
+        !SetEndpoint(&local, &request->id.sourcePort, request->id.source) ||
+        !SetEndpoint(&peer, &request->id.destinationPort, request->id.destination))
     {
         return false;
     }
 
-    /* The cookie makes the answer this very socket's, also where another network namespace has the same addresses. */
+    /* The cookie identifies the socket, even if another network namespace uses the same addresses. */
     socklen_t length = sizeof(request->id.cookie);
     if (getsockopt(socket, SOL_SOCKET, COOKIE_OPTION, request->id.cookie, &length) != 0 ||
         length != sizeof(request->id.cookie))
@@ -143,14 +143,14 @@ static bool Describe(int32_t socket, Request* request)
     request->header.sequence = 1;
     request->family = (uint8_t)local.ss_family;
     request->protocol = IPPROTO_TCP;
-    /* The ULP's attributes come only along with struct tcp_info (inet_diag.c, inet_sk_diag_fill). */
+    /* The kernel adds the ULP attributes only together with struct tcp_info (inet_diag.c, inet_sk_diag_fill). */
     request->extensions = 1 << (INET_DIAG_INFO - 1);
     request->states = UINT32_MAX;
     return true;
 }
 
-/* The kernel answers within the send, so that the receive need not wait. Returns the bytes received, 0 for none. */
-static size_t Exchange(const Request* request, uint8_t* reply, size_t capacity)
+/* Returns the number of bytes received, or 0. The kernel replies during the send, so that the receive need not wait. */
+static size_t QueryKernel(const Request* request, uint8_t* reply, size_t capacity)
 {
     int netlink = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG_PROTOCOL);
     if (netlink < 0)
@@ -170,7 +170,7 @@ static size_t Exchange(const Request* request, uint8_t* reply, size_t capacity)
     return received > 0 && from.family == AF_NETLINK && from.port == 0 ? (size_t)received : 0;
 }
 
-/* Finds an attribute's payload; NULL where it is absent or its length does not fit. */
+/* Returns the payload of an attribute, or NULL if the attribute is absent or its length is invalid. */
 static const uint8_t* FindAttribute(const uint8_t* data, size_t length, int type, size_t* payloadLength)
 {
     while (length >= sizeof(Attribute))
@@ -197,7 +197,7 @@ static const uint8_t* FindAttribute(const uint8_t* data, size_t length, int type
     return NULL;
 }
 
-static uint16_t ReadNumber(const uint8_t* data, size_t length, int type)
+static uint16_t ReadAttribute(const uint8_t* data, size_t length, int type)
 {
     uint16_t number = 0;
     size_t size = 0;
@@ -225,15 +225,15 @@ static int32_t ToConf(uint16_t conf, int32_t known)
     }
 }
 
-void KtlsSockDiag_Refine(int32_t socket, KtlsSocketInfo* info)
+void KtlsSockDiag_ReadTlsInfo(int32_t socket, KtlsSocketInfo* info)
 {
     Request request;
     uint8_t reply[REPLY_CAPACITY];
-    if (!Describe(socket, &request))
+    if (!BuildRequest(socket, &request))
     {
         return;
     }
-    size_t received = Exchange(&request, reply, sizeof(reply));
+    size_t received = QueryKernel(&request, reply, sizeof(reply));
     NetlinkHeader header;
     if (received < sizeof(header) + DIAG_MESSAGE_SIZE)
     {
@@ -255,10 +255,10 @@ void KtlsSockDiag_Refine(int32_t socket, KtlsSocketInfo* info)
     {
         return;
     }
-    uint16_t version = ReadNumber(tls, tlsLength, TLS_INFO_VERSION);
-    uint16_t cipher = ReadNumber(tls, tlsLength, TLS_INFO_CIPHER);
+    uint16_t version = ReadAttribute(tls, tlsLength, TLS_INFO_VERSION);
+    uint16_t cipher = ReadAttribute(tls, tlsLength, TLS_INFO_CIPHER);
     info->version = version != 0 ? version : info->version;
     info->cipher = cipher != 0 ? cipher : info->cipher;
-    info->sendConf = ToConf(ReadNumber(tls, tlsLength, TLS_INFO_TXCONF), info->sendConf);
-    info->receiveConf = ToConf(ReadNumber(tls, tlsLength, TLS_INFO_RXCONF), info->receiveConf);
+    info->sendConf = ToConf(ReadAttribute(tls, tlsLength, TLS_INFO_TXCONF), info->sendConf);
+    info->receiveConf = ToConf(ReadAttribute(tls, tlsLength, TLS_INFO_RXCONF), info->receiveConf);
 }

@@ -18,7 +18,7 @@ static int32_t ReadUlp(int32_t socket, KtlsSocketInfo* info)
     socklen_t length = ULP_NAME_MAX;
     if (getsockopt(socket, IPPROTO_TCP, TCP_ULP_OPTION, name, &length) != 0)
     {
-        return errno == ENOPROTOOPT ? 0 : errno; /* a kernel without upper layer protocols */
+        return errno == ENOPROTOOPT ? 0 : errno; /* kernel without upper layer protocols */
     }
     if (length == 0 || name[0] == '\0')
     {
@@ -29,8 +29,8 @@ static int32_t ReadUlp(int32_t socket, KtlsSocketInfo* info)
     return 0;
 }
 
-/* With exactly this size the kernel copies the header and no key (tls_main.c, do_tls_getsockopt_conf). A direction
- * without keys answers EBUSY. */
+/* Reads version and cipher of a direction. With exactly this size the kernel copies the header but no key (tls_main.c,
+ * do_tls_getsockopt_conf). A direction without keys returns EBUSY. */
 static bool ReadDirection(int32_t socket, int direction, KtlsSocketInfo* info)
 {
     TlsCryptoInfo crypto = {0, 0};
@@ -46,8 +46,8 @@ static bool ReadDirection(int32_t socket, int direction, KtlsSocketInfo* info)
 
 bool KtlsSocket_IsInSockmap(int32_t socket)
 {
-    /* Plain TCP that has no urgent data answers EINVAL (tcp.c, tcp_recv_urg). The function that a sockmap puts in the
-     * way of an empty queue knows no urgent data, and finds nothing to receive (tcp_bpf.c, tcp_bpf_recvmsg). */
+    /* Plain TCP without urgent data returns EINVAL (tcp.c, tcp_recv_urg). The recvmsg operation of a sockmap does not
+     * support urgent data, and returns EAGAIN if the queue is empty (tcp_bpf.c, tcp_bpf_recvmsg). */
     uint8_t scratch;
     ssize_t received;
     do
@@ -106,9 +106,9 @@ int32_t KtlsNative_GetSocketInfo(int32_t socket, KtlsSocketInfo* info)
         return 0;
     }
 
-    /* The receive direction has no getsockopt on old kernels; sock_diag, where allowed, has the last word. */
+    /* Old kernels have no getsockopt for TLS_RX. sock_diag, if permitted, overrides these values. */
     info->receiveConf = ReadDirection(socket, TLS_RX, info) ? KTLS_CONF_UNKNOWN : KTLS_CONF_NONE;
     info->sendConf = ReadDirection(socket, TLS_TX, info) ? KTLS_CONF_UNKNOWN : KTLS_CONF_NONE;
-    KtlsSockDiag_Refine(socket, info);
+    KtlsSockDiag_ReadTlsInfo(socket, info);
     return 0;
 }

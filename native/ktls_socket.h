@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernel's TLS interface (linux/tls.h), declared here because the cross and musl builds have no kernel headers.
- * The numbers and layouts are the kernel's ABI and do not change.
+ * The kernel's TLS interface (linux/tls.h). It is declared here because the cross and musl builds have no kernel
+ * headers. Numbers and layouts are the ABI of the kernel and do not change.
  */
 #ifndef KTLS_SOCKET_H
 #define KTLS_SOCKET_H
@@ -29,7 +29,7 @@ enum
     KERNEL_TLS_1_3 = 0x0304
 };
 
-/* struct tls_crypto_info; the key material of each cipher follows it. */
+/* struct tls_crypto_info, which the key material of the cipher follows. */
 typedef struct TlsCryptoInfo
 {
     uint16_t version;
@@ -38,8 +38,8 @@ typedef struct TlsCryptoInfo
 
 _Static_assert(sizeof(TlsCryptoInfo) == 4, "struct tls_crypto_info");
 
-/* Whether a BPF sockmap has replaced this TCP socket's functions; false also while data waits to be received, where
- * that cannot be seen from here. Nothing is consumed. */
+/* Returns whether a BPF sockmap has replaced the proto operations of this TCP socket. Also returns false while unread
+ * data is queued, because the sockmap is not detectable then. Consumes no data. */
 bool KtlsSocket_IsInSockmap(int32_t socket);
 
 #endif

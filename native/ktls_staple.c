@@ -8,17 +8,17 @@
 
 #define RESPONSE_MAX 16000
 
-/* Called only where the client asked. */
-static int Answer(SSL* ssl, void* argument)
+/* Runs only if the client requested a response. */
+static int OnStatusRequest(SSL* ssl, void* argument)
 {
     (void)argument;
-    const KtlsConnection* connection = KtlsConnection_Of(KtlsOpenSsl_Get(), ssl);
-    return connection != NULL && connection->stapled ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
+    const KtlsConnection* connection = KtlsConnection_FromSsl(KtlsOpenSsl_Get(), ssl);
+    return connection != NULL && connection->ocspResponseSet ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
 }
 
-void KtlsStaple_Allow(const KtlsOpenSsl* api, SSL_CTX* context)
+void KtlsStaple_SetCallback(const KtlsOpenSsl* api, SSL_CTX* context)
 {
-    (void)api->SSL_CTX_callback_ctrl(context, SSL_CTRL_SET_TLSEXT_STATUS_REQ_CB, (KtlsAnyCallback)Answer);
+    (void)api->SSL_CTX_callback_ctrl(context, SSL_CTRL_SET_TLSEXT_STATUS_REQ_CB, (KtlsAnyCallback)OnStatusRequest);
 }
 
 int32_t KtlsNative_SetOcspResponse(KtlsConnection* connection, const uint8_t* data, int32_t length)
@@ -38,7 +38,7 @@ int32_t KtlsNative_SetOcspResponse(KtlsConnection* connection, const uint8_t* da
         return EBUSY;
     }
 
-    /* Becomes OpenSSL's, which frees it with its own allocator. */
+    /* OpenSSL takes ownership and frees the copy with its own allocator. */
     uint8_t* copy = api->CRYPTO_malloc((size_t)length, __FILE__, __LINE__);
     KtlsOpenSsl_ClearErrors(api);
     if (copy == NULL)
@@ -52,6 +52,6 @@ int32_t KtlsNative_SetOcspResponse(KtlsConnection* connection, const uint8_t* da
         KtlsOpenSsl_ClearErrors(api);
         return ENOMEM;
     }
-    connection->stapled = true;
+    connection->ocspResponseSet = true;
     return 0;
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT
  *
- * A server's OCSP response, stapled to its certificate (RFC 6066, 8).
+ * OCSP stapling on a server (RFC 6066, 8).
  */
 #ifndef KTLS_STAPLE_H
 #define KTLS_STAPLE_H
 
 #include "ktls_openssl.h"
 
-/* Lets the connections of this server context staple what KtlsNative_SetOcspResponse gave them. */
-void KtlsStaple_Allow(const KtlsOpenSsl* api, SSL_CTX* context);
+/* Sets the status request callback of a server context, which staples the response of KtlsNative_SetOcspResponse. */
+void KtlsStaple_SetCallback(const KtlsOpenSsl* api, SSL_CTX* context);
 
 #endif

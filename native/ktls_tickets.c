@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "ktls_tickets.h"
-#include "ktls_connection.h"
-#include "ktls_context.h"
 
 #include <errno.h>
 #include <string.h>
@@ -9,14 +7,10 @@
 
 enum
 {
-    IV_SIZE = 16,
-    TICKET_REFUSED = -1,
-    TICKET_UNKNOWN = 0, /* a full handshake */
-    TICKET_GOOD = 1,
-    TICKET_RENEW = 2 /* good, and to be replaced */
+    IV_SIZE = 16
 };
 
-static int32_t MakeKey(KtlsTicketKey* key)
+static int32_t GenerateKey(KtlsTicketKey* key)
 {
     return getrandom(key, sizeof(*key), 0) == (ssize_t)sizeof(*key) ? 0 : errno != 0 ? errno : EIO;
 }
@@ -24,13 +18,13 @@ static int32_t MakeKey(KtlsTicketKey* key)
 int32_t KtlsTickets_Create(KtlsTicketKeys* keys)
 {
     int32_t error = pthread_mutex_init(&keys->lock, NULL);
-    return error != 0 ? error : MakeKey(&keys->current);
+    return error != 0 ? error : GenerateKey(&keys->current);
 }
 
 int32_t KtlsTickets_Rotate(KtlsTicketKeys* keys)
 {
     KtlsTicketKey next;
-    int32_t error = MakeKey(&next);
+    int32_t error = GenerateKey(&next);
     if (error == 0)
     {
         (void)pthread_mutex_lock(&keys->lock);
@@ -48,27 +42,28 @@ void KtlsTickets_Free(KtlsTicketKeys* keys)
     explicit_bzero(keys, sizeof(*keys));
 }
 
-/* The key that seals, or the one with this name. Returns TICKET_UNKNOWN, TICKET_GOOD or TICKET_RENEW. */
-static int Find(KtlsTicketKeys* keys, const unsigned char* name, bool encrypts, KtlsTicketKey* found)
+/* Copies the current key to encrypt, or the key with this name to decrypt. Returns KTLS_TICKET_UNKNOWN,
+ * KTLS_TICKET_VALID or KTLS_TICKET_RENEW. */
+static int FindKey(KtlsTicketKeys* keys, const unsigned char* name, bool encrypts, KtlsTicketKey* found)
 {
     static const uint8_t s_none[KTLS_TICKET_NAME] = {0};
-    int verdict = TICKET_UNKNOWN;
+    int status = KTLS_TICKET_UNKNOWN;
     (void)pthread_mutex_lock(&keys->lock);
     if (encrypts || memcmp(name, keys->current.name, KTLS_TICKET_NAME) == 0)
     {
         *found = keys->current;
-        verdict = TICKET_GOOD;
+        status = KTLS_TICKET_VALID;
     }
     else if (memcmp(name, keys->previous.name, KTLS_TICKET_NAME) == 0 && memcmp(name, s_none, sizeof(s_none)) != 0)
     {
         *found = keys->previous;
-        verdict = TICKET_RENEW;
+        status = KTLS_TICKET_RENEW;
     }
     (void)pthread_mutex_unlock(&keys->lock);
-    return verdict;
+    return status;
 }
 
-static bool Use(
+static bool InitCipherAndMac(
     const KtlsOpenSsl* api, KtlsTicketKey* key, const unsigned char* iv, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac,
     bool encrypts)
 {
@@ -79,39 +74,30 @@ static bool Use(
         {NULL, 0, NULL, 0, 0},
     };
     const EVP_CIPHER* algorithm = api->EVP_aes_256_cbc();
-    int started = encrypts ? api->EVP_EncryptInit_ex(cipher, algorithm, NULL, key->cipher, iv)
-                           : api->EVP_DecryptInit_ex(cipher, algorithm, NULL, key->cipher, iv);
-    return started == 1 && api->EVP_MAC_CTX_set_params(mac, parameters) == 1;
+    int initialized = encrypts ? api->EVP_EncryptInit_ex(cipher, algorithm, NULL, key->cipher, iv)
+                               : api->EVP_DecryptInit_ex(cipher, algorithm, NULL, key->cipher, iv);
+    return initialized == 1 && api->EVP_MAC_CTX_set_params(mac, parameters) == 1;
 }
 
-int KtlsTickets_OnKey(
-    SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac, int encrypts)
+int KtlsTickets_SetupCipher(
+    const KtlsOpenSsl* api, KtlsTicketKeys* keys, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher,
+    EVP_MAC_CTX* mac, bool encrypts)
 {
-    const KtlsOpenSsl* api = KtlsOpenSsl_Get();
-    const KtlsConnection* connection = KtlsConnection_Of(api, ssl);
-    if (connection == NULL)
-    {
-        return TICKET_REFUSED;
-    }
-    /* A connection goes on with the keys of the context that it began on. */
-    KtlsContext* context = connection->firstContext != NULL ? connection->firstContext : connection->context;
     KtlsTicketKey key;
-    int verdict = Find(&context->tickets, name, encrypts != 0, &key);
-    if (verdict == TICKET_UNKNOWN)
+    int status = FindKey(keys, name, encrypts, &key);
+    if (status == KTLS_TICKET_UNKNOWN)
     {
-        return verdict;
+        return status;
     }
-    if (encrypts != 0)
+    if (encrypts)
     {
         memcpy(name, key.name, sizeof(key.name));
-        verdict = getrandom(iv, IV_SIZE, 0) == IV_SIZE ? verdict : TICKET_REFUSED;
+        status = getrandom(iv, IV_SIZE, 0) == IV_SIZE ? status : KTLS_TICKET_ERROR;
     }
-    if (verdict != TICKET_REFUSED && !Use(api, &key, iv, cipher, mac, encrypts != 0))
+    if (status != KTLS_TICKET_ERROR && !InitCipherAndMac(api, &key, iv, cipher, mac, encrypts))
     {
-        verdict = TICKET_REFUSED;
+        status = KTLS_TICKET_ERROR;
     }
     explicit_bzero(&key, sizeof(key));
-    /* TLS 1.3 sessions are used once: each connection gets the ticket of the next (RFC 8446, C.4), as without a
-     * callback. */
-    return verdict == TICKET_GOOD && encrypts == 0 && api->SSL_version(ssl) == TLS1_3_VERSION ? TICKET_RENEW : verdict;
+    return status;
 }

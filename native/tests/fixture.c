@@ -4,6 +4,8 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/evp.h>
 #include <openssl/x509v3.h>
 #include <poll.h>
@@ -67,7 +69,7 @@ static void PrintProbe(const char* label, const int32_t row[KTLS_PROBE_CIPHERS])
     printf("\n");
 }
 
-static const char* Word(int32_t error)
+static const char* ErrorName(int32_t error)
 {
     return error == 0 ? "yes" : strerrorname_np(error);
 }
@@ -80,8 +82,8 @@ bool Fixture_Create(void)
     const KtlsProbe* probe = &g_fixture.probe;
     int32_t error = KtlsNative_ProbeKernel(&g_fixture.probe);
     printf(
-        "kernel %s, %s; probe: %s, tls: %s\n", kernel.release, OpenSSL_version(OPENSSL_VERSION), Word(error),
-        Word(probe->ulpErrno));
+        "kernel %s, %s; probe: %s, tls: %s\n", kernel.release, OpenSSL_version(OPENSSL_VERSION), ErrorName(error),
+        ErrorName(probe->ulpErrno));
     if (probe->ulpErrno == 0)
     {
         PrintProbe("TLS 1.2 send   ", probe->send[0]);
@@ -89,8 +91,8 @@ bool Fixture_Create(void)
         PrintProbe("TLS 1.3 send   ", probe->send[1]);
         PrintProbe("TLS 1.3 receive", probe->receive[1]);
         printf(
-            "  rekey send=%s receive=%s, no-pad=%s, zero-copy=%s\n", Word(probe->rekeySendErrno),
-            Word(probe->rekeyReceiveErrno), Word(probe->noPadErrno), Word(probe->zeroCopyErrno));
+            "  rekey send=%s receive=%s, no-pad=%s, zero-copy=%s\n", ErrorName(probe->rekeySendErrno),
+            ErrorName(probe->rekeyReceiveErrno), ErrorName(probe->noPadErrno), ErrorName(probe->zeroCopyErrno));
     }
     return error == 0 && probe->ulpErrno == 0;
 }
@@ -175,9 +177,17 @@ KtlsConnection* Fixture_CreateConnection(KtlsContext* context, int socket, const
     return connection;
 }
 
+void Fixture_OpenPair(KtlsPair* pair)
+{
+    CHECK_EQ(KtlsPair_Open(pair), 0);
+    int on = 1;
+    CHECK(setsockopt(pair->client, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0);
+    CHECK(setsockopt(pair->server, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0);
+}
+
 void Fixture_ShrinkBuffers(const KtlsPair* pair)
 {
-    int size = 4096; /* the kernel takes at least its own minimum */
+    int size = 4096; /* the kernel enforces its own minimum */
     const int ends[] = {pair->client, pair->server};
     for (int i = 0; i < 2; i++)
     {

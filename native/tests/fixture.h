@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the tests share: certificates made in the process, connected sockets, and both ends of a connection driven by
- * one thread.
+ * Functions that the tests share: generated certificates, connected sockets, and a connection whose two ends one
+ * thread drives.
  */
 #ifndef KTLS_FIXTURE_H
 #define KTLS_FIXTURE_H
@@ -13,11 +13,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Root, intermediate and leaf for "localhost", EC P-256, made once before the tests are forked. */
+/* Root, intermediate and leaf for "localhost", EC P-256. They are created once, before the tests are forked. */
 typedef struct Fixture
 {
-    EVP_PKEY* key;      /* the leaf's */
-    EVP_PKEY* otherKey; /* of no certificate */
+    EVP_PKEY* key;      /* of the leaf */
+    EVP_PKEY* otherKey; /* of none of the certificates */
     X509* leaf;
     X509* intermediate;
     KtlsBlob chain[2]; /* leaf, intermediate */
@@ -27,36 +27,39 @@ typedef struct Fixture
 
 extern Fixture g_fixture;
 
-/* Prints what kernel this is. Returns whether it takes TLS keys. */
+/* Prints the kernel version and features. Returns whether the kernel accepts TLS keys. */
 bool Fixture_Create(void);
 void Fixture_Free(void);
 int Fixture_CountDescriptors(void);
 
-/* KtlsNative_Initialize, checked. */
+/* Calls KtlsNative_Initialize, which must succeed. */
 void Fixture_Initialize(void);
 
 KtlsContextOptions Fixture_ClientOptions(int32_t version);
 KtlsContextOptions Fixture_ServerOptions(int32_t version);
-KtlsContextOptions Fixture_PausingOptions(void); /* a server that has nothing but the pause at the ClientHello */
+KtlsContextOptions Fixture_PausingOptions(void); /* a server without certificate that pauses at the ClientHello */
 KtlsContext* Fixture_CreateContext(const KtlsContextOptions* options);
 KtlsConnection* Fixture_CreateConnection(KtlsContext* context, int socket, const char* serverName);
 
-/* Bounds the kernel's send buffer, so that a stalled reader soon stops the sender. */
+/* Opens a pair with TCP_NODELAY, as HTTP uses it, so that a test does not wait for delayed acknowledgements. */
+void Fixture_OpenPair(KtlsPair* pair);
+
+/* Shrinks the socket buffers, so that the send buffer is soon full if nothing is read. */
 void Fixture_ShrinkBuffers(const KtlsPair* pair);
 
-/* Waits until the socket has one of the poll events; a test that waits in vain ends by the runner's limit. */
+/* Waits for one of the poll events. The time limit of the runner ends a test whose event never occurs. */
 void Fixture_Wait(int socket, short events);
 
-/* Accepts every chain; state may point to an int that counts the calls. */
+/* Accepts every chain. state may point to an int that counts the calls. */
 int32_t Fixture_Accept(intptr_t state, const intptr_t* chain, int32_t count);
 
-/* The peer of the connection has shown so many certificates of the fixture's chain, and no more. */
+/* Checks that the peer sent exactly the first count certificates of the fixture's chain. */
 void Fixture_CheckPeerChain(const KtlsConnection* connection, int32_t count);
 
-/* An X509* is the certificate at this place of the fixture's chain. */
+/* Returns whether an X509* is the certificate at this index of the fixture's chain. */
 bool Fixture_IsInChain(intptr_t certificate, int32_t index);
 
-/* Steps the shim's side and a plain SSL until both have shaken hands. */
+/* Runs the handshake between the shim and a plain SSL. */
 void Fixture_ShakeHands(KtlsConnection* shim, int socket, SSL* plain);
 
 /* Both ends of a connection. */
@@ -67,40 +70,41 @@ typedef struct Link
     KtlsConnection* server;
     KtlsVerifyCallback verify;
     intptr_t verifyState;
-    KtlsResult clientResult; /* the last handshake step's */
+    KtlsResult clientResult; /* of the last handshake step */
     KtlsResult serverResult;
 } Link;
 
-/* Connections on a fresh pair, no handshake yet; each context's reference is given up at once. */
+/* Creates connections on a new pair, without a handshake. Releases the references to the contexts. */
 Link Link_Create(const KtlsContextOptions* client, const KtlsContextOptions* server);
 
-/* Steps both handshakes until each has ended, well or not. */
+/* Runs both handshakes until each has succeeded or failed. */
 void Link_Run(Link* link);
 
-/* Steps both until one of them has this status, which is a pause. */
+/* Runs both handshakes until one of them pauses with this status. */
 void Link_RunToPause(Link* link, int32_t status);
 
-/* Link_Create, and the server has the ClientHello. */
+/* Creates a link whose server is paused at the ClientHello. */
 Link Link_CreatePaused(const KtlsContextOptions* client, const KtlsContextOptions* server);
 
-/* Decides that pause for a context with these options. */
+/* Ends that pause by switching to a context with these options. */
 void Link_Switch(Link* link, const KtlsContextOptions* options);
 
-/* Link_Run to the good end of both, and data both ways. */
-void Link_CompleteWell(Link* link);
+/* Runs both handshakes, which must succeed, and transfers data both ways. */
+void Link_Complete(Link* link);
 
-/* Link_Create, Link_Run, and a check that both ended well. flags: KTLS_FLAG_ENABLE_KTLS or 0, for both. */
+/* Creates a link and runs both handshakes, which must succeed. flags is KTLS_FLAG_ENABLE_KTLS or 0, for both ends. */
 Link Link_Establish(int32_t version, int32_t flags);
 void Link_Free(Link* link);
 
-/* Sends by KtlsNative_Write, or by send(2) where that is refused. Returns the bytes taken, 0 when full. */
-size_t Link_SendSome(KtlsConnection* from, int socket, const uint8_t* data, size_t length);
+/* Sends with KtlsNative_Write, or with send(2) if the kernel encrypts. Returns the number of bytes sent, 0 if the
+ * socket is full. */
+size_t Link_SendPart(KtlsConnection* from, int socket, const uint8_t* data, size_t length);
 
-/* Sends size bytes of a pattern from one end to the other and checks them. */
+/* Sends size bytes of the pattern from one end to the other and checks them. */
 void Link_Transfer(KtlsConnection* from, int fromSocket, KtlsConnection* to, int toSocket, size_t size);
 void Link_TransferBothWays(Link* link, size_t size);
 
-/* Reads until the status is another than WANT_READ, waiting in between. */
+/* Reads until the status is not WANT_READ, and waits for data in between. */
 void Link_ReadOne(KtlsConnection* connection, int socket, uint8_t* buffer, int32_t capacity, KtlsResult* result);
 
 uint8_t Fixture_PatternAt(size_t offset);

@@ -14,7 +14,7 @@ Link Link_Create(const KtlsContextOptions* client, const KtlsContextOptions* ser
     Link link;
     memset(&link, 0, sizeof(link));
     Fixture_Initialize();
-    CHECK_EQ(KtlsPair_Open(&link.pair), 0);
+    Fixture_OpenPair(&link.pair);
     KtlsContext* clientContext = Fixture_CreateContext(client);
     KtlsContext* serverContext = Fixture_CreateContext(server);
     link.client = Fixture_CreateConnection(clientContext, link.pair.client, "localhost");
@@ -94,7 +94,7 @@ void Link_Free(Link* link)
     KtlsPair_Close(&link->pair);
 }
 
-size_t Link_SendSome(KtlsConnection* from, int socket, const uint8_t* data, size_t length)
+size_t Link_SendPart(KtlsConnection* from, int socket, const uint8_t* data, size_t length)
 {
     KtlsResult result;
     int32_t error = KtlsNative_Write(from, socket, data, (int32_t)length, &result);
@@ -124,7 +124,7 @@ void Link_Transfer(KtlsConnection* from, int fromSocket, KtlsConnection* to, int
     size_t received = 0;
     while (received < size)
     {
-        size_t taken = sent < size ? Link_SendSome(from, fromSocket, data + sent, size - sent) : 0;
+        size_t taken = sent < size ? Link_SendPart(from, fromSocket, data + sent, size - sent) : 0;
         sent += taken;
         KtlsResult result;
         CHECK_EQ(KtlsNative_Read(to, toSocket, buffer, sizeof(buffer), &result), 0);
@@ -178,7 +178,7 @@ void Link_Switch(Link* link, const KtlsContextOptions* options)
     KtlsNative_ContextFree(context);
 }
 
-void Link_CompleteWell(Link* link)
+void Link_Complete(Link* link)
 {
     Link_Run(link);
     CHECK_EQ(link->clientResult.status, KTLS_STATUS_OK);

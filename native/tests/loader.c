@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * native-loader LIBRARY [OVERRIDE...]: loads the built shim as .NET would, on the target's own C library, and calls
- * what needs no OpenSSL. Every OVERRIDE is tried by a process of its own: Initialize binds once.
+ * native-loader LIBRARY [OVERRIDE...]: loads the shim as .NET does, with the C library of the target, and calls the
+ * functions that need no OpenSSL. Each OVERRIDE is tested in a separate process, because Initialize binds once per
+ * process.
  */
 #include "ktls_export.h"
 
@@ -96,13 +97,12 @@ int main(int count, char** arguments)
     Check("GetSocketInfo: EBADF", KtlsNative_GetSocketInfo_(-1, &kernel) == EBADF);
 
     int32_t poller = -1;
-    int32_t watch = -1;
     int64_t token = 0;
     int32_t reported = 0;
     Check("PollerCreate", KtlsNative_PollerCreate_(&poller) == 0);
-    Check("PollerArm", KtlsNative_PollerArm_(poller, tcp, KTLS_WAIT_WRITABLE, -42, &watch) == 0);
+    Check("PollerArm", KtlsNative_PollerArm_(poller, tcp, KTLS_WAIT_WRITABLE, -42) == 0);
     Check("PollerWait", KtlsNative_PollerWait_(poller, &token, 1, &reported) == 0 && reported == 1 && token == -42);
-    Check("PollerDisarm", KtlsNative_PollerDisarm_(poller, watch) == 0);
+    Check("PollerDisarm", KtlsNative_PollerDisarm_(poller, tcp) == 0);
     KtlsNative_PollerClose_(poller);
     (void)close(tcp);
     printf("%d passed, %d failed, 0 skipped\n", s_passed, s_failed);

@@ -69,7 +69,7 @@ static int RunInChild(const Test* test)
         int before = Fixture_CountDescriptors();
         test->run();
         CHECK_EQ(Fixture_CountDescriptors(), before);
-        Fixture_Free(); /* for the leak check at exit */
+        Fixture_Free(); /* so that the leak check at exit finds nothing */
         exit(EXIT_SUCCESS);
     }
     int status = 0;
@@ -94,8 +94,8 @@ static void RunTest(const Test* test, bool kernelTls, Totals* totals)
         printf("    kernel TLS is expected here\n");
         code = EXIT_FAILURE;
     }
-    const char* verdict = code == EXIT_SUCCESS ? "passed" : code == EXIT_SKIPPED ? "skipped" : "FAILED";
-    printf("%-8s%s\n", verdict, test->name);
+    const char* outcome = code == EXIT_SUCCESS ? "passed" : code == EXIT_SKIPPED ? "skipped" : "FAILED";
+    printf("%-8s%s\n", outcome, test->name);
     totals->passed += code == EXIT_SUCCESS;
     totals->skipped += code == EXIT_SKIPPED;
     totals->failed += code != EXIT_SUCCESS && code != EXIT_SKIPPED;
@@ -125,15 +125,16 @@ int main(int count, char** arguments)
         g_postHandshakeFullTests,
         g_kernelTests,
         g_directionTests,
-        g_paddingTests};
+        g_paddingTests,
+        g_threadTests};
     const char* filter = count > 1 ? arguments[1] : "";
     Totals totals = {0, 0, 0};
     struct timespec start;
     struct timespec end;
     (void)clock_gettime(CLOCK_MONOTONIC, &start);
 
-    (void)setvbuf(stdout, NULL, _IOLBF, 0); /* what a hanging test printed is worth having */
-    (void)signal(SIGPIPE, SIG_IGN);         /* as .NET does, and as the contract asks */
+    (void)setvbuf(stdout, NULL, _IOLBF, 0); /* keeps the output of a test that hangs */
+    (void)signal(SIGPIPE, SIG_IGN);         /* as .NET does, and as the contract requires */
     bool kernelTls = Fixture_Create();
     for (size_t s = 0; s < sizeof(s_suites) / sizeof(s_suites[0]); s++)
     {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What tests do with a request for the client's certificate after the handshake (TLS 1.3).
+ * Post-handshake authentication in tests (TLS 1.3).
  */
 #include "request.h"
 #include "test.h"
@@ -25,11 +25,11 @@ Link Request_Establish(int32_t flags, int32_t clientFlags, int32_t serverFlags, 
         client.privateKey = server.privateKey;
     }
     Link link = Link_Create(&client, &server);
-    Link_CompleteWell(&link);
+    Link_Complete(&link);
     return link;
 }
 
-KtlsResult Request_Judged(Link* link, KtlsVerifyCallback verify, intptr_t state)
+KtlsResult Request_StepWith(Link* link, KtlsVerifyCallback verify, intptr_t state)
 {
     KtlsResult result;
     CHECK_EQ(KtlsNative_RequestCertificate(link->server, link->pair.server, verify, state, &result), 0);
@@ -37,9 +37,9 @@ KtlsResult Request_Judged(Link* link, KtlsVerifyCallback verify, intptr_t state)
     return result;
 }
 
-int32_t Request_Once(Link* link)
+int32_t Request_Step(Link* link)
 {
-    return Request_Judged(link, Fixture_Accept, 0).status;
+    return Request_StepWith(link, Fixture_Accept, 0).status;
 }
 
 int32_t Request_ReadSome(KtlsConnection* connection, int socket, int32_t* bytes)
@@ -48,7 +48,7 @@ int32_t Request_ReadSome(KtlsConnection* connection, int socket, int32_t* bytes)
     uint8_t buffer[100];
     do
     {
-        /* A ticket, or a KeyUpdate: what is meant comes behind it. */
+        /* Skips tickets and KeyUpdates. */
         CHECK_EQ(KtlsNative_Read(connection, socket, buffer, sizeof(buffer), &result), 0);
     } while (result.messages > 0 && result.status == KTLS_STATUS_WANT_READ);
     if (result.openSslError != 0)
@@ -69,20 +69,20 @@ int32_t Request_ReadNothing(Link* link)
     return status;
 }
 
-void Request_Pause(Link* link)
+void Request_ReadToPause(Link* link)
 {
     Fixture_Wait(link->pair.client, POLLIN);
     CHECK_EQ(Request_ReadNothing(link), KTLS_STATUS_WANT_CERTIFICATE);
 }
 
-void Request_StartAndPause(Link* link)
+void Request_StartAndReadToPause(Link* link)
 {
-    CHECK_EQ(Request_Once(link), KTLS_STATUS_WANT_READ);
-    Request_Pause(link);
-    CHECK_EQ(Request_Once(link), KTLS_STATUS_WANT_READ);
+    CHECK_EQ(Request_Step(link), KTLS_STATUS_WANT_READ);
+    Request_ReadToPause(link);
+    CHECK_EQ(Request_Step(link), KTLS_STATUS_WANT_READ);
 }
 
-void Request_Use(Link* link, int32_t count)
+void Request_UseCertificates(Link* link, int32_t count)
 {
     KtlsResult result;
     intptr_t key = count > 0 ? (intptr_t)g_fixture.key : 0;
@@ -94,7 +94,7 @@ KtlsResult Request_Finish(Link* link, KtlsVerifyCallback verify, intptr_t state)
 {
     for (;;)
     {
-        KtlsResult result = Request_Judged(link, verify, state);
+        KtlsResult result = Request_StepWith(link, verify, state);
         if (result.status != KTLS_STATUS_WANT_READ)
         {
             return result;
@@ -103,23 +103,23 @@ KtlsResult Request_Finish(Link* link, KtlsVerifyCallback verify, intptr_t state)
     }
 }
 
-void Request_Answer(Link* link, int32_t count)
+void Request_Respond(Link* link, int32_t count)
 {
     if (count >= 0)
     {
-        Request_Use(link, count);
+        Request_UseCertificates(link, count);
     }
     CHECK_EQ(Request_ReadNothing(link), KTLS_STATUS_WANT_READ);
 }
 
-void Request_CheckRefusal(KtlsConnection* connection, int socket, int32_t expected)
+void Request_CheckError(KtlsConnection* connection, int socket, int32_t expected)
 {
     KtlsResult result;
     CHECK_EQ(KtlsNative_RequestCertificate(connection, socket, Fixture_Accept, 0, &result), expected);
     CHECK_EQ(result.status, KTLS_STATUS_OK);
 }
 
-void Request_ServerMayNotRead(Link* link)
+void Request_CheckReadIsBusy(Link* link)
 {
     KtlsResult result;
     uint8_t byte;

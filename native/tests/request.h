@@ -1,46 +1,46 @@
 /* SPDX-License-Identifier: MIT
  *
- * What tests do with a request for the client's certificate after the handshake (TLS 1.3), step by step at either end.
+ * Post-handshake authentication in tests (TLS 1.3), in single steps of either end.
  */
 #ifndef KTLS_TEST_REQUEST_H
 #define KTLS_TEST_REQUEST_H
 
 #include "fixture.h"
 
-/* Past the handshake and its tickets. own: the client's context has the chain. */
+/* Creates a link after the handshake and its tickets. own: the client's context has the fixture's chain. */
 Link Request_Establish(int32_t flags, int32_t clientFlags, int32_t serverFlags, bool own);
 
-/* One call of the server's; the error queue stays empty. */
-KtlsResult Request_Judged(Link* link, KtlsVerifyCallback verify, intptr_t state);
+/* Calls KtlsNative_RequestCertificate once and checks that the error queue is empty. */
+KtlsResult Request_StepWith(Link* link, KtlsVerifyCallback verify, intptr_t state);
 
-/* As Request_Judged, accepting whatever comes. Returns the status. */
-int32_t Request_Once(Link* link);
+/* As Request_StepWith, but accepts every chain. Returns the status. */
+int32_t Request_Step(Link* link);
 
-/* Reads behind tickets and KeyUpdates. Returns the status. */
+/* Reads past tickets and KeyUpdates. Returns the status. */
 int32_t Request_ReadSome(KtlsConnection* connection, int socket, int32_t* bytes);
 
-/* The client's step where no data is to come. */
+/* Reads on the client and checks that no data arrives. Returns the status. */
 int32_t Request_ReadNothing(Link* link);
 
-/* The client meets the request, and has sent nothing. */
-void Request_Pause(Link* link);
+/* Reads on the client until it pauses at the request. */
+void Request_ReadToPause(Link* link);
 
-/* The server asks, and the client meets it. */
-void Request_StartAndPause(Link* link);
+/* Sends the request, and reads on the client until it pauses. */
+void Request_StartAndReadToPause(Link* link);
 
-/* The client chooses so many of the fixture's chain, 0: none. */
-void Request_Use(Link* link, int32_t count);
+/* Selects the first count certificates of the fixture's chain on the client; 0 selects none. */
+void Request_UseCertificates(Link* link, int32_t count);
 
-/* The answer is on its way: waits for the server's verdict. */
+/* Waits until the server has processed the response. */
 KtlsResult Request_Finish(Link* link, KtlsVerifyCallback verify, intptr_t state);
 
-/* The client answers with this chain, -1: with what it has. */
-void Request_Answer(Link* link, int32_t count);
+/* Sends the response of the client with the first count certificates; -1 keeps the earlier selection. */
+void Request_Respond(Link* link, int32_t count);
 
-/* The call is not performed, and answers this errno. */
-void Request_CheckRefusal(KtlsConnection* connection, int socket, int32_t expected);
+/* Checks that KtlsNative_RequestCertificate returns this errno. */
+void Request_CheckError(KtlsConnection* connection, int socket, int32_t expected);
 
-/* While the request is out. */
-void Request_ServerMayNotRead(Link* link);
+/* Checks that Read returns EBUSY on the server while the response is outstanding. */
+void Request_CheckReadIsBusy(Link* link);
 
 #endif

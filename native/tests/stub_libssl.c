@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A libssl for the lightup tests only. Compiled with
- *   STUB_VERSION only           knows nothing but its version;
- *   STUB_VERSION and STUB_FULL  has every symbol, none of which does anything.
+ * A stub libssl for the tests of the binding. With these definitions:
+ *   STUB_VERSION only           it has only the version functions;
+ *   STUB_VERSION and STUB_FULL  it has all symbols, which do nothing.
  */
 #include "ktls_openssl.h"
 

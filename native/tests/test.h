@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * A runner with one forked child per test: each starts with nothing initialised, a crash or a leak counts for one test
- * only, and a hang is a failure.
+ * A test runner that forks one child per test. Each test starts uninitialised. A crash or a leak fails only that test,
+ * and so does a hang.
  */
 #ifndef KTLS_TEST_H
 #define KTLS_TEST_H
@@ -13,10 +13,10 @@ typedef struct Test
 {
     const char* name;
     void (*run)(void);
-    bool needsKernelTls; /* skipped without it, failed with KTLS_EXPECTED=1 */
+    bool needsKernelTls; /* without kernel TLS: skipped, or failed if KTLS_EXPECTED=1 */
 } Test;
 
-/* Each ends with a row without a name. */
+/* Each array ends with an entry without a name. */
 extern const Test g_libraryTests[];
 extern const Test g_argumentTests[];
 extern const Test g_directionTests[];
@@ -39,11 +39,12 @@ extern const Test g_postHandshakeTests[];
 extern const Test g_postHandshakeFailureTests[];
 extern const Test g_postHandshakeFullTests[];
 extern const Test g_kernelTests[];
+extern const Test g_threadTests[];
 
 _Noreturn void Test_Fail(const char* file, int line, const char* format, ...) __attribute__((format(printf, 3, 4)));
 _Noreturn void Test_Skip(const char* reason);
 
-/* Prints an observed fact below the test's name. */
+/* Prints a remark below the name of the test. */
 void Test_Note(const char* format, ...) __attribute__((format(printf, 1, 2)));
 
 #define CHECK(condition)                                     \

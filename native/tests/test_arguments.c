@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Every argument that breaks the contract is answered with an errno, before anything else happens.
+ * Every argument that violates the contract returns an errno and has no effect.
  */
 #include "fixture.h"
 #include "test.h"
@@ -65,7 +65,7 @@ static void Context_options(void)
     BAD(blobs[1].length = -1);
     BAD(blobs[0].reserved = 1);
     BAD((bad.role = KTLS_ROLE_CLIENT, bad.flags = 0));
-    /* One role's flags and members are not the other's. */
+    /* Flags and members of the other role. */
     BAD(bad.flags = KTLS_FLAG_PAUSE_AT_CERTIFICATE);
     BAD(bad.flags = KTLS_FLAG_CLIENT_SESSIONS);
     BAD(bad.flags = KTLS_FLAG_POST_HANDSHAKE_AUTH);
@@ -99,7 +99,7 @@ static void CheckRefused(const KtlsContextOptions* options)
     CHECK(ERR_peek_error() == 0);
 }
 
-static void Options_that_openssl_refuses(void)
+static void Options_that_openssl_rejects(void)
 {
     static const uint8_t s_noDer[] = {1, 2, 3};
     Fixture_Initialize();
@@ -213,7 +213,7 @@ static void Calls_on_a_connection(void)
     CHECK_EQ(KtlsNative_GetPeerCertificate(good, 0, NULL), EINVAL);
     KtlsNative_ConnectionFree(bad);
     KtlsNative_ContextFree((KtlsContext*)zeroes);
-    /* None of it harmed the connection. */
+    /* The connection still works. */
     Link_TransferBothWays(&link, 1000);
     Link_Free(&link);
 }
@@ -237,7 +237,7 @@ static void Calls_before_the_handshake(void)
     Link_Free(&link);
 }
 
-/* What is had from a context whose list is known, and nothing where it does not fit. */
+/* Checks the list of a context with known ciphers, and a buffer that is too small. */
 static void Cipher_list(void)
 {
     static const char s_list[] = "ECDHE-RSA-AES128-GCM-SHA256:AES256-SHA";
@@ -263,7 +263,7 @@ static void Cipher_list(void)
 
 const Test g_argumentTests[] = {
     {"arguments: context options", Context_options, false},
-    {"arguments: options that OpenSSL refuses", Options_that_openssl_refuses, false},
+    {"arguments: options that OpenSSL rejects", Options_that_openssl_rejects, false},
     {"arguments: sockets and contexts of a connection", Connection_create, false},
     {"arguments: calls on a connection", Calls_on_a_connection, false},
     {"arguments: calls before the handshake", Calls_before_the_handshake, false},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A client that waits where the server asks for a certificate.
+ * A client that pauses at a CertificateRequest.
  */
 #include "fixture.h"
 #include "test.h"
@@ -36,7 +36,7 @@ static void Use(Link* link, int32_t count)
     CHECK_EQ(result.status, KTLS_STATUS_OK);
 }
 
-/* A chain, a leaf alone and none, from a context with a certificate of its own and from one without. */
+/* Selects a chain, a leaf and no certificate, in a context with a certificate and in one without. */
 static void Chosen(int32_t flags)
 {
     for (int32_t version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++)
@@ -46,10 +46,10 @@ static void Chosen(int32_t flags)
             for (int own = 0; own < 2; own++)
             {
                 Link link = CreatePaused(version, flags, KTLS_FLAG_VERIFY_PEER, own != 0);
-                /* The server's is there to choose by. */
+                /* The server's certificate is available during the pause. */
                 Fixture_CheckPeerChain(link.client, 2);
                 Use(&link, count);
-                Link_CompleteWell(&link);
+                Link_Complete(&link);
                 Fixture_CheckPeerChain(link.server, count);
                 Link_Free(&link);
             }
@@ -98,7 +98,7 @@ static void Acceptable_issuers(void)
     }
 }
 
-static void The_server_may_insist(void)
+static void The_server_may_require_a_certificate(void)
 {
     Link link = CreatePaused(TLS1_2_VERSION, 0, KTLS_FLAG_REQUIRE_PEER, true);
     Use(&link, 0);
@@ -108,11 +108,11 @@ static void The_server_may_insist(void)
 
     link = CreatePaused(TLS1_3_VERSION, 0, KTLS_FLAG_REQUIRE_PEER, false);
     Use(&link, 2);
-    Link_CompleteWell(&link);
+    Link_Complete(&link);
     Link_Free(&link);
 }
 
-/* Not asked: no pause. */
+/* Without a CertificateRequest there is no pause. */
 static void No_request_no_pause(void)
 {
     for (int32_t version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++)
@@ -123,7 +123,7 @@ static void No_request_no_pause(void)
         client.flags |= KTLS_FLAG_PAUSE_AT_CERTIFICATE;
         Link link = Link_Create(&client, &server);
         CHECK_EQ(KtlsNative_UseCertificate(link.client, NULL, 0, 0, &result), EBUSY);
-        Link_CompleteWell(&link);
+        Link_Complete(&link);
         CHECK_EQ(KtlsNative_UseCertificate(link.client, NULL, 0, 0, &result), EBUSY);
         Link_Free(&link);
     }
@@ -140,8 +140,8 @@ static void CheckRefused(Link* link, const KtlsBlob* certificates, int32_t count
     CHECK_EQ(result.status, KTLS_STATUS_WANT_CERTIFICATE);
 }
 
-/* What is refused leaves the pause as it was, and nothing of itself. */
-static void Refused_certificates(void)
+/* A rejected chain leaves the pause unchanged and is removed. */
+static void Rejected_certificates(void)
 {
     static const uint8_t s_noDer[] = {1, 2, 3};
     for (int32_t version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++)
@@ -165,7 +165,7 @@ static void Refused_certificates(void)
         CheckRefused(&link, g_fixture.chain, 2, g_fixture.otherKey);
         Use(&link, 0);
         CHECK_EQ(KtlsNative_UseCertificate(link.client, NULL, 0, 0, &result), EBUSY);
-        Link_CompleteWell(&link);
+        Link_Complete(&link);
         Fixture_CheckPeerChain(link.server, 0);
         Link_Free(&link);
     }
@@ -181,11 +181,11 @@ static void A_paused_client_is_freed(void)
 }
 
 const Test g_clientCertificateTests[] = {
-    {"client certificate: chosen in the pause", Chosen_in_user_space, false},
-    {"client certificate: chosen in the pause, in the kernel", Chosen_in_the_kernel, true},
+    {"client certificate: selected in the pause", Chosen_in_user_space, false},
+    {"client certificate: selected in the pause, in the kernel", Chosen_in_the_kernel, true},
     {"client certificate: acceptable issuers", Acceptable_issuers, false},
-    {"client certificate: the server may insist", The_server_may_insist, false},
+    {"client certificate: the server may require one", The_server_may_require_a_certificate, false},
     {"client certificate: no request, no pause", No_request_no_pause, false},
-    {"client certificate: refused ones", Refused_certificates, false},
+    {"client certificate: rejected ones", Rejected_certificates, false},
     {"client certificate: a paused client is freed", A_paused_client_is_freed, false},
     {NULL, NULL, false}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The ends of a connection: close_notify, truncation, reset.
+ * The end of a connection: close_notify, truncation, reset.
  */
 #include "fixture.h"
 #include "test.h"
@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 static void CheckRead(KtlsConnection* connection, int socket, int32_t status)
 {
@@ -19,7 +20,7 @@ static void CheckRead(KtlsConnection* connection, int socket, int32_t status)
     CHECK_EQ(result.bytes, 0);
 }
 
-/* Each direction is closed by its own side; the other one goes on. */
+/* Each end closes its sending direction. The other direction still works. */
 static void Close(int32_t version, int32_t flags)
 {
     uint8_t byte = 1;
@@ -52,12 +53,65 @@ static void Close_notify_kernel(void)
     Close(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
 }
 
+/* Sends a record through the kernel that OpenSSL would not send. */
+static void SendRecord(int socket, uint8_t type, const uint8_t* bytes, size_t length)
+{
+    enum
+    {
+        SOL_TLS_LEVEL = 282,
+        SET_RECORD_TYPE = 1
+    };
+    union
+    {
+        struct cmsghdr header;
+        uint8_t space[CMSG_SPACE(1)];
+    } control;
+    struct iovec part = {(void*)(uintptr_t)bytes, length};
+    struct msghdr message;
+    memset(&control, 0, sizeof(control));
+    memset(&message, 0, sizeof(message));
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = &control;
+    message.msg_controllen = sizeof(control.space);
+    control.header.cmsg_level = SOL_TLS_LEVEL;
+    control.header.cmsg_type = SET_RECORD_TYPE;
+    control.header.cmsg_len = CMSG_LEN(1);
+    *CMSG_DATA(&control.header) = type;
+    CHECK_EQ(sendmsg(socket, &message, 0), (ssize_t)length);
+}
+
+/* Closes as JSSE does (RFC 8446, 6.1). OpenSSL processes the close_notify without reporting it. */
+static void Close_notify_behind_user_canceled_kernel(void)
+{
+    static const uint8_t s_userCanceled[] = {SSL3_AL_WARNING, SSL_AD_USER_CANCELLED};
+    KtlsResult result;
+    Link link = Link_Establish(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
+    SendRecord(link.pair.client, SSL3_RT_ALERT, s_userCanceled, sizeof(s_userCanceled));
+    CHECK_EQ(KtlsNative_Shutdown(link.client, link.pair.client, &result), 0);
+    CheckRead(link.server, link.pair.server, KTLS_STATUS_CLOSE_NOTIFY);
+    CheckRead(link.server, link.pair.server, KTLS_STATUS_CLOSE_NOTIFY);
+    Link_Transfer(link.server, link.pair.server, link.client, link.pair.client, 50000);
+    Link_Free(&link);
+}
+
+/* user_canceled alone does not end the stream: data after it may be missing. */
+static void Truncation_behind_user_canceled_kernel(void)
+{
+    static const uint8_t s_userCanceled[] = {SSL3_AL_WARNING, SSL_AD_USER_CANCELLED};
+    Link link = Link_Establish(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
+    SendRecord(link.pair.client, SSL3_RT_ALERT, s_userCanceled, sizeof(s_userCanceled));
+    CHECK(shutdown(link.pair.client, SHUT_WR) == 0);
+    CheckRead(link.server, link.pair.server, KTLS_STATUS_UNEXPECTED_EOF);
+    Link_Free(&link);
+}
+
 static void Data_before_close_notify_comes_first(void)
 {
     uint8_t buffer[64];
     KtlsResult result;
     Link link = Link_Establish(TLS1_3_VERSION, 0);
-    CHECK_EQ(Link_SendSome(link.client, link.pair.client, (const uint8_t*)"the last words", 14), 14);
+    CHECK_EQ(Link_SendPart(link.client, link.pair.client, (const uint8_t*)"the last words", 14), 14);
     CHECK_EQ(KtlsNative_Shutdown(link.client, link.pair.client, &result), 0);
     Link_ReadOne(link.server, link.pair.server, buffer, sizeof(buffer), &result);
     CHECK_EQ(result.bytes, 14);
@@ -104,13 +158,13 @@ static void Reset_by_peer(void)
     Link_Free(&link);
 }
 
-/* A server that refuses an upload: its answer is readable after our write has failed. */
-static void What_came_before_a_failed_write_is_readable(void)
+/* A server rejects an upload: its response is readable after the write has failed. */
+static void Data_is_readable_after_a_failed_write(void)
 {
     uint8_t buffer[64] = {0};
     KtlsResult result;
     Link link = Link_Establish(TLS1_3_VERSION, 0);
-    CHECK_EQ(Link_SendSome(link.server, link.pair.server, (const uint8_t*)"too large", 9), 9);
+    CHECK_EQ(Link_SendPart(link.server, link.pair.server, (const uint8_t*)"too large", 9), 9);
     CHECK(shutdown(link.pair.client, SHUT_WR) == 0); /* makes the next write fail with EPIPE */
     CHECK_EQ(KtlsNative_Write(link.client, link.pair.client, buffer, sizeof(buffer), &result), 0);
     CHECK_EQ(result.status, KTLS_STATUS_SYSCALL);
@@ -121,14 +175,14 @@ static void What_came_before_a_failed_write_is_readable(void)
     Link_Free(&link);
 }
 
-static void Shutdown_waits_for_room(void)
+static void Shutdown_on_a_full_socket(void)
 {
     static const uint8_t s_noise[65536];
     uint8_t drain[65536];
     KtlsResult result;
     Link link = Link_Establish(TLS1_3_VERSION, 0);
     uint8_t byte;
-    /* The tickets first, so that only the noise is in the way. */
+    /* Reads the tickets, so that only the noise fills the buffer. */
     CHECK_EQ(KtlsNative_Read(link.client, link.pair.client, &byte, 1, &result), 0);
     Fixture_ShrinkBuffers(&link.pair);
     ssize_t noise = 0;
@@ -156,10 +210,12 @@ static void Shutdown_waits_for_room(void)
 const Test g_closeTests[] = {
     {"close: close_notify, each direction", Close_notify, false},
     {"close: close_notify, each direction, in the kernel", Close_notify_kernel, true},
+    {"close: close_notify behind user_canceled, in the kernel", Close_notify_behind_user_canceled_kernel, true},
+    {"close: truncation behind user_canceled, in the kernel", Truncation_behind_user_canceled_kernel, true},
     {"close: data before close_notify comes first", Data_before_close_notify_comes_first, false},
     {"close: truncation is no end of stream", Truncation, false},
     {"close: truncation is no end of stream, in the kernel", Truncation_kernel, true},
     {"close: reset by the peer", Reset_by_peer, false},
-    {"close: data is readable after a failed write", What_came_before_a_failed_write_is_readable, false},
-    {"close: Shutdown waits for room", Shutdown_waits_for_room, false},
+    {"close: data is readable after a failed write", Data_is_readable_after_a_failed_write, false},
+    {"close: Shutdown on a full socket", Shutdown_on_a_full_socket, false},
     {NULL, NULL, false}};

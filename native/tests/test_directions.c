@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The kernel asked for one direction, for nothing it has, or on a socket that something sits on already.
+ * Kernel TLS for one direction, without a supported cipher, and on a socket that already has another layer.
  */
 #include "fixture.h"
 #include "test.h"
@@ -55,14 +55,14 @@ static int32_t ReadControl(KtlsConnection* connection, int socket)
     return result.keyUpdate;
 }
 
-/* Each end in turn is the one that is limited; the other has nothing in the kernel and can always re-key. */
+/* One end is limited to a direction. The other end does not use the kernel, and can always update its keys. */
 static void One_direction(int32_t version, int32_t flag, bool limitsServer)
 {
     KtlsContextOptions client = Fixture_ClientOptions(version);
     KtlsContextOptions server = Fixture_ServerOptions(version);
     (limitsServer ? &server : &client)->flags |= KTLS_FLAG_ENABLE_KTLS | flag;
     Link link = Link_Create(&client, &server);
-    Link_CompleteWell(&link);
+    Link_Complete(&link);
     KtlsConnection* limited = limitsServer ? link.server : link.client;
     KtlsConnection* other = limitsServer ? link.client : link.server;
     int socket = limitsServer ? link.pair.server : link.pair.client;
@@ -113,8 +113,8 @@ static void Each_direction_alone(void)
     }
 }
 
-/* Whatever asking in vain allocates, in OpenSSL or here, is freed with the connection: the sanitizer counts. */
-static void In_vain(void)
+/* Memory that OpenSSL or the shim allocates for an attempt that fails is freed with the connection. ASAN checks it. */
+static void Kernel_tls_is_unavailable(void)
 {
     int before = 0;
     for (int i = 0; i < 50; i++)
@@ -125,7 +125,7 @@ static void In_vain(void)
         client.flags |= KTLS_FLAG_ENABLE_KTLS | (i % 2 == 0 ? KTLS_FLAG_SEND_ONLY : 0);
         server.flags |= KTLS_FLAG_ENABLE_KTLS | (i % 2 == 0 ? KTLS_FLAG_RECEIVE_ONLY : 0);
         Link link = Link_Create(&client, &server);
-        Link_CompleteWell(&link);
+        Link_Complete(&link);
         CheckConf(link.pair.client, false, false);
         CheckConf(link.pair.server, false, false);
         Link_Free(&link);
@@ -160,19 +160,19 @@ static void Layer_of_plain_sockets(void)
     KtlsPair_Close(&pair);
 }
 
-/* bpf(2): a sockmap of four sockets (linux/bpf.h). */
+/* Creates a sockmap for four sockets with bpf(2) (linux/bpf.h). */
 static int CreateSockmap(void)
 {
     const uint32_t attributes[18] = {15, 4, 4, 4};
     int map = (int)syscall(SYS_bpf, 0, attributes, sizeof(attributes));
     if (map < 0)
     {
-        Test_Skip("no sockmap can be made here");
+        Test_Skip("cannot create a sockmap");
     }
     return map;
 }
 
-static void PutIn(int map, uint32_t key, int socket)
+static void AddToSockmap(int map, uint32_t key, int socket)
 {
     const struct
     {
@@ -189,12 +189,12 @@ static void Layer_of_a_socket_in_a_sockmap(void)
     KtlsPair pair;
     int map = CreateSockmap();
     CHECK_EQ(KtlsPair_Open(&pair), 0);
-    PutIn(map, 0, pair.client);
+    AddToSockmap(map, 0, pair.client);
     CHECK_EQ(LayerOf(pair.client), KTLS_LAYER_SOCKMAP);
     CHECK_EQ(LayerOf(pair.server), KTLS_LAYER_NONE);
     CHECK(send(pair.server, "x", 1, 0) == 1);
     Fixture_Wait(pair.client, POLLIN);
-    CHECK_EQ(LayerOf(pair.client), KTLS_LAYER_NONE); /* hidden by the data, as the contract says */
+    CHECK_EQ(LayerOf(pair.client), KTLS_LAYER_NONE); /* hidden by the unread data, as documented */
     char byte = 0;
     CHECK(recv(pair.client, &byte, 1, 0) == 1 && byte == 'x');
     CHECK_EQ(LayerOf(pair.client), KTLS_LAYER_SOCKMAP);
@@ -202,8 +202,7 @@ static void Layer_of_a_socket_in_a_sockmap(void)
     (void)close(map);
 }
 
-/* The server finds out behind the ClientHello, also where the handshake pauses there and goes on with another context.
- */
+/* The server detects the sockmap after the ClientHello, even if it pauses there and switches its context. */
 static void A_server_in_a_sockmap(bool switches)
 {
     int map = CreateSockmap();
@@ -213,13 +212,13 @@ static void A_server_in_a_sockmap(bool switches)
     KtlsContextOptions first = switches ? Fixture_PausingOptions() : server;
     first.flags |= KTLS_FLAG_ENABLE_KTLS;
     Link link = Link_Create(&client, &first);
-    PutIn(map, 0, link.pair.server);
+    AddToSockmap(map, 0, link.pair.server);
     if (switches)
     {
         Link_RunToPause(&link, KTLS_STATUS_WANT_CLIENT_HELLO);
         Link_Switch(&link, &server);
     }
-    Link_CompleteWell(&link);
+    Link_Complete(&link);
     KtlsConnectionInfo info;
     CHECK_EQ(KtlsNative_GetConnectionInfo(link.server, &info), 0);
     CHECK_EQ(info.sockmap, 1);
@@ -248,7 +247,7 @@ static void Layer_of_a_socket_with_tls(void)
 const Test g_directionTests[] = {
     {"directions: flags", Flags, false},
     {"directions: each alone, key updates included", Each_direction_alone, true},
-    {"directions: asked for in vain", In_vain, false},
+    {"directions: kernel TLS is unavailable", Kernel_tls_is_unavailable, false},
     {"layer: plain sockets", Layer_of_plain_sockets, false},
     {"layer: a socket in a sockmap", Layer_of_a_socket_in_a_sockmap, false},
     {"layer: servers in a sockmap", Servers_in_a_sockmap, false},

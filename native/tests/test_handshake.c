@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Handshakes that end well, and peers that are not what they should be.
+ * Handshakes that succeed, and peers that violate the protocol.
  */
 #include "fixture.h"
 #include "test.h"
@@ -42,31 +42,31 @@ static void Handshake(int32_t version)
     CHECK_EQ(info.cipherSuite >> 8, version == TLS1_3_VERSION ? 0x13 : 0xC0);
     CHECK_EQ(info.resumed, 0);
     CHECK_EQ(info.ktlsSend | info.ktlsReceive, 0);
-    CHECK_EQ(info.alpnLength, 2); /* the server's order decides */
+    CHECK_EQ(info.alpnLength, 2); /* the order of the server applies */
     CHECK(memcmp(info.alpn, "h2", 2) == 0);
     CHECK_EQ(info.serverName[0], 0);
     CHECK_EQ(KtlsNative_GetConnectionInfo(link.server, &info), 0);
     CHECK(memcmp(info.alpn, "h2", 2) == 0);
     CHECK(strcmp((const char*)info.serverName, "localhost") == 0);
-    /* Done is done. */
+    /* A further call returns OK again. */
     CHECK_EQ(KtlsNative_Handshake(link.server, link.pair.server, NULL, 0, &link.serverResult), 0);
     CHECK_EQ(link.serverResult.status, KTLS_STATUS_OK);
     Link_TransferBothWays(&link, 100000);
     Link_Free(&link);
 }
 
-/* The SSLs made in this process, in their order. */
+/* The SSLs that were created in this process, in order. */
 static SSL* s_made[2];
 static int s_madeCount;
 
-static void NoteSsl(void* parent, void* pointer, CRYPTO_EX_DATA* data, int index, long argument, void* argumentPointer)
+static void OnNewSsl(void* parent, void* pointer, CRYPTO_EX_DATA* data, int index, long argument, void* argumentPointer)
 {
     (void)pointer, (void)data, (void)index, (void)argument, (void)argumentPointer;
     CHECK(s_madeCount < 2);
     s_made[s_madeCount++] = parent;
 }
 
-static int CountExchangeKeys(SSL* ssl)
+static int CountKeyExchangeKeys(SSL* ssl)
 {
     EVP_PKEY* keys[2] = {NULL, NULL};
     (void)SSL_get_tmp_key(ssl, &keys[0]);
@@ -85,10 +85,10 @@ static int CountExchangeKeys(SSL* ssl)
     return count;
 }
 
-static void Keys_of_the_exchange_are_wiped(void)
+static void Key_exchange_keys_are_wiped(void)
 {
     static const int32_t Versions[] = {TLS1_2_VERSION, TLS1_3_VERSION};
-    CHECK(SSL_get_ex_new_index(0, NULL, NoteSsl, NULL, NULL) >= 0);
+    CHECK(SSL_get_ex_new_index(0, NULL, OnNewSsl, NULL, NULL) >= 0);
     for (size_t i = 0; i < sizeof(Versions) / sizeof(Versions[0]); i++)
     {
         KtlsContextOptions client = Fixture_ClientOptions(Versions[i]);
@@ -100,9 +100,9 @@ static void Keys_of_the_exchange_are_wiped(void)
         CHECK_EQ(link.serverResult.status, KTLS_STATUS_OK);
         CHECK_EQ(s_madeCount, 2);
 
-        /* What they were is no longer to be had; a server of TLS 1.2 has dropped its own by itself. */
-        CHECK(CountExchangeKeys(s_made[0]) > 0);
-        CHECK_EQ(CountExchangeKeys(s_made[1]) > 0, Versions[i] == TLS1_3_VERSION);
+        /* The keys are empty. A TLS 1.2 server has already freed its own key. */
+        CHECK(CountKeyExchangeKeys(s_made[0]) > 0);
+        CHECK_EQ(CountKeyExchangeKeys(s_made[1]) > 0, Versions[i] == TLS1_3_VERSION);
         ERR_clear_error();
         Link_TransferBothWays(&link, 100000);
         Link_Free(&link);
@@ -133,7 +133,7 @@ static void Alpn_without_overlap_is_fatal(void)
     CHECK_EQ(link.clientResult.reason, 1000 + SSL_AD_NO_APPLICATION_PROTOCOL);
     CHECK_EQ(link.serverResult.status, KTLS_STATUS_TLS_ERROR);
     CHECK_EQ(link.serverResult.reason, SSL_R_NO_APPLICATION_PROTOCOL);
-    /* The verdict stays. */
+    /* A further call repeats the failure. */
     KtlsResult again;
     CHECK_EQ(KtlsNative_Handshake(link.client, link.pair.client, Fixture_Accept, 0, &again), 0);
     CHECK(memcmp(&again, &link.clientResult, sizeof(again)) == 0);
@@ -193,7 +193,7 @@ static void Chosen_ciphers(void)
     Link_Free(&link);
 }
 
-/* One shim server against bytes written by hand. */
+/* A shim server whose client is a raw socket. */
 static Link CreateWithRawClient(const void* bytes, size_t length)
 {
     KtlsContextOptions client = Fixture_ClientOptions(0);
@@ -264,8 +264,9 @@ static void A_reset_in_the_handshake(void)
     Link_Free(&link);
 }
 
-/* TLS 1.2: the server has seen enough in the middle of the client's flight, says so and resets the connection. */
-static void A_refusal_is_heard_on_a_broken_connection(void)
+/* TLS 1.2: the server rejects the client in the middle of the client's flight, sends an alert and resets the
+ * connection. */
+static void An_alert_is_read_after_a_reset(void)
 {
     static const uint8_t s_alert[] = {SSL3_RT_ALERT, 3, 3, 0, 2, SSL3_AL_FATAL, SSL_AD_HANDSHAKE_FAILURE};
     static const uint8_t s_warning[] = {SSL3_RT_ALERT, 3, 3, 0, 2, SSL3_AL_WARNING, SSL_AD_USER_CANCELLED};
@@ -298,7 +299,7 @@ static void A_refusal_is_heard_on_a_broken_connection(void)
     }
 }
 
-static void A_thousand_lives_leave_nothing(void)
+static void A_thousand_connections_leak_nothing(void)
 {
     Fixture_Initialize();
     int before = 0;
@@ -321,7 +322,7 @@ static void A_thousand_lives_leave_nothing(void)
 const Test g_handshakeTests[] = {
     {"handshake: TLS 1.2 with ALPN and SNI", Handshake_tls12, false},
     {"handshake: TLS 1.3 with ALPN and SNI", Handshake_tls13, false},
-    {"handshake: keys of the exchange are wiped", Keys_of_the_exchange_are_wiped, false},
+    {"handshake: key exchange keys are wiped", Key_exchange_keys_are_wiped, false},
     {"handshake: ALPN without overlap is fatal", Alpn_without_overlap_is_fatal, false},
     {"handshake: ALPN of one side only", Alpn_of_one_side_only, false},
     {"handshake: versions without overlap", Versions_without_overlap, false},
@@ -330,6 +331,6 @@ const Test g_handshakeTests[] = {
     {"handshake: a peer that sends garbage", A_peer_that_sends_garbage, false},
     {"handshake: end of stream in the middle", End_of_stream_in_the_handshake, false},
     {"handshake: a reset in the middle", A_reset_in_the_handshake, false},
-    {"handshake: a refusal is heard on a broken connection", A_refusal_is_heard_on_a_broken_connection, false},
-    {"handshake: a thousand lives leave nothing", A_thousand_lives_leave_nothing, false},
+    {"handshake: an alert is read after a reset", An_alert_is_read_after_a_reset, false},
+    {"handshake: a thousand connections leak nothing", A_thousand_connections_leak_nothing, false},
     {NULL, NULL, false}};

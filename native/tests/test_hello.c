@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A server that waits between the ClientHello and its answer: what it sees, and how it says no.
+ * A server that pauses at the ClientHello: the data it reads, and its abort.
  */
 #include "fixture.h"
 #include "test.h"
@@ -12,7 +12,7 @@
 
 static const uint8_t s_h2AndHttp[] = {2, 'h', '2', 8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
 
-static void The_hello_is_shown(void)
+static void Contents_of_the_hello(void)
 {
     KtlsContextOptions client = Fixture_ClientOptions(0);
     KtlsContextOptions server = Fixture_PausingOptions();
@@ -28,7 +28,7 @@ static void The_hello_is_shown(void)
     CHECK(memcmp(hello.alpn, s_h2AndHttp, sizeof(s_h2AndHttp)) == 0);
     CHECK_EQ(hello.alpnTruncated | hello.reserved, 0);
 
-    /* Undecided is undecided, however often it is asked. */
+    /* The pause lasts until a decision is made. */
     KtlsResult again;
     CHECK_EQ(KtlsNative_Handshake(link.server, link.pair.server, NULL, 0, &again), 0);
     CHECK_EQ(again.status, KTLS_STATUS_WANT_CLIENT_HELLO);
@@ -43,7 +43,7 @@ static void The_hello_is_shown(void)
     Link_Free(&link);
 }
 
-/* A ClientHello written by hand. */
+/* A ClientHello that the test builds. */
 typedef struct RawHello
 {
     uint8_t bytes[4096];
@@ -87,22 +87,22 @@ static RawHello CreateRaw(size_t legacyVersion, size_t type, const uint8_t* body
     return hello;
 }
 
-/* What the shim makes of a hello with this one extension. */
-static KtlsClientHello Show(size_t legacyVersion, size_t type, const uint8_t* body, size_t length)
+/* Returns what the shim reads from a ClientHello with this extension only. */
+static KtlsClientHello ReadHello(size_t legacyVersion, size_t type, const uint8_t* body, size_t length)
 {
     KtlsResult result;
-    KtlsClientHello shown;
+    KtlsClientHello hello;
     KtlsContextOptions client = Fixture_ClientOptions(0);
     KtlsContextOptions server = Fixture_PausingOptions();
-    RawHello hello = CreateRaw(legacyVersion, type, body, length);
+    RawHello raw = CreateRaw(legacyVersion, type, body, length);
     Link link = Link_Create(&client, &server);
-    CHECK(send(link.pair.client, hello.bytes, hello.length, MSG_NOSIGNAL) == (ssize_t)hello.length);
+    CHECK(send(link.pair.client, raw.bytes, raw.length, MSG_NOSIGNAL) == (ssize_t)raw.length);
     Fixture_Wait(link.pair.server, POLLIN);
     CHECK_EQ(KtlsNative_Handshake(link.server, link.pair.server, NULL, 0, &result), 0);
     CHECK_EQ(result.status, KTLS_STATUS_WANT_CLIENT_HELLO);
-    CHECK_EQ(KtlsNative_GetClientHello(link.server, &shown), 0);
+    CHECK_EQ(KtlsNative_GetClientHello(link.server, &hello), 0);
     Link_Free(&link);
-    return shown;
+    return hello;
 }
 
 static void Versions_of_the_hello(void)
@@ -112,15 +112,15 @@ static void Versions_of_the_hello(void)
     static const uint8_t s_odd[] = {3, 3, 4, 3};
     static const uint8_t s_long[] = {4, 3, 4};
     static const uint8_t s_empty[] = {0};
-    CHECK_EQ(Show(TLS1_2_VERSION, s_noExtension, NULL, 0).versions, KTLS_OFFERS_TLS12);
-    CHECK_EQ(Show(TLS1_VERSION, s_noExtension, NULL, 0).versions, KTLS_OFFERS_TLS10);
-    CHECK_EQ(Show(SSL3_VERSION, s_noExtension, NULL, 0).versions, KTLS_OFFERS_SSL3);
-    CHECK_EQ(Show(0x0305, s_noExtension, NULL, 0).versions, 0);
-    CHECK_EQ(Show(0x0303, 43, s_grease, sizeof(s_grease)).versions, KTLS_OFFERS_TLS13 | KTLS_OFFERS_TLS11);
-    CHECK_EQ(Show(0x0303, 43, s_odd, sizeof(s_odd)).versions, 0);
-    CHECK_EQ(Show(0x0303, 43, s_long, sizeof(s_long)).versions, 0);
-    CHECK_EQ(Show(0x0303, 43, s_empty, sizeof(s_empty)).versions, 0);
-    CHECK_EQ(Show(0x0303, 43, NULL, 0).versions, 0);
+    CHECK_EQ(ReadHello(TLS1_2_VERSION, s_noExtension, NULL, 0).versions, KTLS_OFFERS_TLS12);
+    CHECK_EQ(ReadHello(TLS1_VERSION, s_noExtension, NULL, 0).versions, KTLS_OFFERS_TLS10);
+    CHECK_EQ(ReadHello(SSL3_VERSION, s_noExtension, NULL, 0).versions, KTLS_OFFERS_SSL3);
+    CHECK_EQ(ReadHello(0x0305, s_noExtension, NULL, 0).versions, 0);
+    CHECK_EQ(ReadHello(0x0303, 43, s_grease, sizeof(s_grease)).versions, KTLS_OFFERS_TLS13 | KTLS_OFFERS_TLS11);
+    CHECK_EQ(ReadHello(0x0303, 43, s_odd, sizeof(s_odd)).versions, 0);
+    CHECK_EQ(ReadHello(0x0303, 43, s_long, sizeof(s_long)).versions, 0);
+    CHECK_EQ(ReadHello(0x0303, 43, s_empty, sizeof(s_empty)).versions, 0);
+    CHECK_EQ(ReadHello(0x0303, 43, NULL, 0).versions, 0);
 }
 
 static void Server_names_of_the_hello(void)
@@ -145,18 +145,18 @@ static void Server_names_of_the_hello(void)
         {{0, 8, 0, 0, 1, 'a', 0, 0, 1, 'b'}, 10}};
     uint8_t longName[5 + 256] = {1, 2, 0, 0, 255};
     memset(longName + 5, 'x', 256);
-    CHECK(strcmp((const char*)Show(0x0303, 0, s_good, sizeof(s_good)).serverName, "a") == 0);
-    CHECK(strcmp((const char*)Show(0x0303, 0, s_utf8, sizeof(s_utf8)).serverName, "\xC3\xA4") == 0);
-    CHECK_EQ(strlen((const char*)Show(0x0303, 0, longName, 5 + 255).serverName), 255);
+    CHECK(strcmp((const char*)ReadHello(0x0303, 0, s_good, sizeof(s_good)).serverName, "a") == 0);
+    CHECK(strcmp((const char*)ReadHello(0x0303, 0, s_utf8, sizeof(s_utf8)).serverName, "\xC3\xA4") == 0);
+    CHECK_EQ(strlen((const char*)ReadHello(0x0303, 0, longName, 5 + 255).serverName), 255);
     longName[1] = 3;
     longName[3] = 1;
     longName[4] = 0;
-    CHECK_EQ(Show(0x0303, 0, longName, 5 + 256).serverName[0], 0);
+    CHECK_EQ(ReadHello(0x0303, 0, longName, 5 + 256).serverName[0], 0);
     for (size_t i = 0; i < sizeof(s_bad) / sizeof(s_bad[0]); i++)
     {
-        KtlsClientHello shown = Show(0x0303, 0, s_bad[i].body, s_bad[i].length);
-        CHECK_EQ(shown.serverName[0], 0);
-        CHECK_EQ(shown.versions, KTLS_OFFERS_TLS12);
+        KtlsClientHello hello = ReadHello(0x0303, 0, s_bad[i].body, s_bad[i].length);
+        CHECK_EQ(hello.serverName[0], 0);
+        CHECK_EQ(hello.versions, KTLS_OFFERS_TLS12);
     }
 }
 
@@ -166,8 +166,8 @@ static void Protocols_of_the_hello(void)
     uint8_t body[2 + 300 * 5];
     for (size_t i = 0; i < sizeof(s_bad) / sizeof(s_bad[0]); i++)
     {
-        KtlsClientHello shown = Show(0x0303, 16, s_bad[i], i == 0 ? 2 : 5);
-        CHECK_EQ(shown.alpnLength | shown.alpnTruncated, 0);
+        KtlsClientHello hello = ReadHello(0x0303, 16, s_bad[i], i == 0 ? 2 : 5);
+        CHECK_EQ(hello.alpnLength | hello.alpnTruncated, 0);
     }
     for (size_t i = 0; i < 300; i++)
     {
@@ -177,10 +177,10 @@ static void Protocols_of_the_hello(void)
     {
         body[0] = (uint8_t)(5 * count >> 8);
         body[1] = (uint8_t)(5 * count);
-        KtlsClientHello shown = Show(0x0303, 16, body, 2 + 5 * count);
-        CHECK_EQ(shown.alpnLength, 1020);
-        CHECK_EQ(shown.alpnTruncated, count > 204);
-        CHECK(memcmp(shown.alpn, body + 2, 1020) == 0);
+        KtlsClientHello hello = ReadHello(0x0303, 16, body, 2 + 5 * count);
+        CHECK_EQ(hello.alpnLength, 1020);
+        CHECK_EQ(hello.alpnTruncated, count > 204);
+        CHECK(memcmp(hello.alpn, body + 2, 1020) == 0);
     }
 }
 
@@ -247,14 +247,14 @@ static void Only_while_paused(void)
     }
     CHECK_EQ(KtlsNative_SwitchContext(link.server, context, &result), 0);
     CheckBusy(link.server, link.pair.server, context);
-    Link_CompleteWell(&link);
+    Link_Complete(&link);
     CheckBusy(link.server, link.pair.server, context);
     KtlsNative_ContextFree(context);
     KtlsNative_ContextFree(clientContext);
     Link_Free(&link);
 }
 
-/* Given up while it waits. */
+/* Frees a connection during its pause. */
 static void A_paused_connection_is_freed(void)
 {
     KtlsContextOptions client = Fixture_ClientOptions(0);
@@ -272,7 +272,7 @@ static void A_paused_connection_is_freed(void)
 }
 
 const Test g_helloTests[] = {
-    {"hello: it is shown", The_hello_is_shown, false},
+    {"hello: its contents", Contents_of_the_hello, false},
     {"hello: its versions", Versions_of_the_hello, false},
     {"hello: its server name", Server_names_of_the_hello, false},
     {"hello: its protocols", Protocols_of_the_hello, false},

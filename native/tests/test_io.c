@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Data, in user space and through the kernel.
+ * Data transfer by OpenSSL and by the kernel.
  */
 #include "fixture.h"
 #include "test.h"
@@ -45,7 +45,7 @@ static void Transfer_kernel_tls13(void)
     Transfer(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
 }
 
-/* Sends size bytes and does not read them. */
+/* Sends size bytes without reading them. */
 static void Send(KtlsConnection* from, int socket, size_t size)
 {
     uint8_t* data = malloc(size);
@@ -56,14 +56,14 @@ static void Send(KtlsConnection* from, int socket, size_t size)
     }
     for (size_t sent = 0; sent < size;)
     {
-        size_t taken = Link_SendSome(from, socket, data + sent, size - sent);
+        size_t taken = Link_SendPart(from, socket, data + sent, size - sent);
         CHECK(taken > 0);
         sent += taken;
     }
     free(data);
 }
 
-/* Reads what Send sent, with one capacity, and checks the bookkeeping at each step. */
+/* Reads the bytes of Send with a fixed capacity, and checks the result of each call. */
 static void ReadAll(KtlsConnection* to, int socket, int32_t capacity, size_t size, bool kernel)
 {
     uint8_t buffer[RECORD];
@@ -83,7 +83,7 @@ static void ReadAll(KtlsConnection* to, int socket, int32_t capacity, size_t siz
         }
         size_t end = received + (size_t)result.bytes;
         CHECK(end <= size);
-        /* In user space OpenSSL holds exactly one record; the kernel may have filled it with several. */
+        /* OpenSSL decrypts one record at a time. The kernel may return the data of several records. */
         if (!kernel)
         {
             CHECK_EQ(result.pending, end % RECORD != 0 && end != size);
@@ -123,14 +123,14 @@ static void Read_capacities_kernel(void)
     Capacities(KTLS_FLAG_ENABLE_KTLS);
 }
 
-/* Writes until the socket is full. Returns the bytes that were taken. */
+/* Writes until the socket is full. Returns the number of bytes written. */
 static size_t Fill(KtlsConnection* from, int socket, const uint8_t* data, size_t size)
 {
     size_t sent = 0;
     size_t taken;
     do
     {
-        taken = Link_SendSome(from, socket, data + sent, size - sent);
+        taken = Link_SendPart(from, socket, data + sent, size - sent);
         sent += taken;
     } while (taken > 0 && sent < size);
     CHECK(sent < size);
@@ -141,7 +141,7 @@ static void Want_write_and_a_moved_buffer(void)
 {
     enum
     {
-        SIZE = 256 * 1024
+        SIZE = 64 * 1024
     };
     Link link = Link_Establish(TLS1_3_VERSION, 0);
     Fixture_ShrinkBuffers(&link.pair);
@@ -157,14 +157,14 @@ static void Want_write_and_a_moved_buffer(void)
     size_t received = 0;
     while (received < SIZE)
     {
-        /* The same bytes at another address; the old block is gone. */
+        /* Retries with the same bytes at another address, after the old block is freed. */
         uint8_t* moved = malloc(SIZE);
         CHECK(moved != NULL);
         memcpy(moved, data, SIZE);
         memset(data, 0xEE, SIZE);
         free(data);
         data = moved;
-        size_t taken = sent < SIZE ? Link_SendSome(link.client, link.pair.client, data + sent, SIZE - sent) : 0;
+        size_t taken = sent < SIZE ? Link_SendPart(link.client, link.pair.client, data + sent, SIZE - sent) : 0;
         sent += taken;
 
         uint8_t buffer[RECORD];
@@ -178,7 +178,7 @@ static void Want_write_and_a_moved_buffer(void)
         received += (size_t)result.bytes;
         if (taken == 0 && result.bytes == 0)
         {
-            /* All of what was under way may be in by now: then it is the rest of a record that waits. */
+            /* All data in flight may have arrived. Then the rest of a record waits for send buffer space. */
             struct pollfd waits[2] = {{link.pair.server, POLLIN, 0}, {link.pair.client, POLLOUT, 0}};
             CHECK(poll(waits, 2, -1) > 0 || errno == EINTR);
         }
@@ -187,7 +187,7 @@ static void Want_write_and_a_moved_buffer(void)
     Link_Free(&link);
 }
 
-static void Write_is_refused_where_the_kernel_sends(void)
+static void Write_is_rejected_if_the_kernel_encrypts(void)
 {
     uint8_t byte = 1;
     KtlsResult result;
@@ -200,19 +200,19 @@ static void Write_is_refused_where_the_kernel_sends(void)
     }
 }
 
-/* A record that the kernel's parser refuses: it says so once, to a receive that is not OpenSSL's. */
-static void Refuse(int32_t version, const uint8_t header[5], int32_t error, int32_t told, int32_t alert)
+/* Sends a record that the kernel's parser rejects. The kernel reports the error once, to the receive of the caller. */
+static void SendBadRecord(int32_t version, const uint8_t header[5], int32_t error, int32_t reported, int32_t alert)
 {
     KtlsContextOptions client = Fixture_ClientOptions(version);
     KtlsContextOptions server = Fixture_ServerOptions(version);
     client.flags |= KTLS_FLAG_ENABLE_KTLS;
     Link link = Link_Create(&client, &server);
-    Link_CompleteWell(&link);
+    Link_Complete(&link);
     uint8_t record[32] = {0};
     uint8_t buffer[64];
     int32_t received = 0;
     KtlsResult result;
-    /* The tickets are in front of it. */
+    /* Reads the tickets first. */
     CHECK_EQ(KtlsNative_Read(link.client, link.pair.client, buffer, sizeof(buffer), &result), 0);
     memcpy(record, header, 5);
     CHECK_EQ(send(link.pair.server, record, sizeof(record), 0), (ssize_t)sizeof(record));
@@ -220,7 +220,7 @@ static void Refuse(int32_t version, const uint8_t header[5], int32_t error, int3
     CHECK_EQ(KtlsNative_SocketReceive(link.pair.client, buffer, sizeof(buffer), &received), error);
     CHECK_EQ(KtlsNative_SocketReceive(link.pair.client, buffer, sizeof(buffer), &received), EAGAIN);
 
-    CHECK_EQ(KtlsNative_ReceiveFailed(link.client, link.pair.client, told), 0);
+    CHECK_EQ(KtlsNative_ReceiveFailed(link.client, link.pair.client, reported), 0);
     for (int i = 0; i < 2; i++)
     {
         CHECK_EQ(KtlsNative_Read(link.client, link.pair.client, buffer, sizeof(buffer), &result), 0);
@@ -233,7 +233,7 @@ static void Refuse(int32_t version, const uint8_t header[5], int32_t error, int3
     Link_Free(&link);
 }
 
-static void A_refused_record_is_answered_by_its_alert(void)
+static void A_bad_record_is_answered_by_its_alert(void)
 {
     static const uint8_t s_short[] = {23, 3, 3, 0, 1};
     static const uint8_t s_long[] = {23, 3, 3, 0xFF, 0xFF};
@@ -241,15 +241,15 @@ static void A_refused_record_is_answered_by_its_alert(void)
     int32_t last = g_fixture.library.openSslVersion >= 0x30200000 ? TLS1_3_VERSION : TLS1_2_VERSION;
     for (int32_t version = TLS1_2_VERSION; version <= last; version++)
     {
-        Refuse(version, s_short, EBADMSG, EBADMSG, SSL_AD_BAD_RECORD_MAC);
-        Refuse(version, s_short, EBADMSG, EIO, SSL_AD_BAD_RECORD_MAC);
-        Refuse(version, s_long, EMSGSIZE, EMSGSIZE, SSL_AD_RECORD_OVERFLOW);
-        Refuse(version, s_version, EINVAL, EINVAL, SSL_AD_PROTOCOL_VERSION);
+        SendBadRecord(version, s_short, EBADMSG, EBADMSG, SSL_AD_BAD_RECORD_MAC);
+        SendBadRecord(version, s_short, EBADMSG, EIO, SSL_AD_BAD_RECORD_MAC);
+        SendBadRecord(version, s_long, EMSGSIZE, EMSGSIZE, SSL_AD_RECORD_OVERFLOW);
+        SendBadRecord(version, s_version, EINVAL, EINVAL, SSL_AD_PROTOCOL_VERSION);
     }
 }
 
-/* No kernel takes a CBC cipher; one without the module takes none at all. */
-static void Asked_for_and_not_to_be_had(void)
+/* No kernel supports a CBC cipher. A kernel without the module supports none at all. */
+static void Kernel_tls_is_unavailable(void)
 {
     KtlsContextOptions client = Fixture_ClientOptions(TLS1_2_VERSION);
     KtlsContextOptions server = Fixture_ServerOptions(TLS1_2_VERSION);
@@ -277,7 +277,7 @@ const Test g_ioTests[] = {
     {"io: read capacities and pending", Read_capacities, false},
     {"io: read capacities and pending in the kernel", Read_capacities_kernel, true},
     {"io: a full socket and a moved buffer", Want_write_and_a_moved_buffer, false},
-    {"io: Write is refused where the kernel sends", Write_is_refused_where_the_kernel_sends, true},
-    {"io: a refused record is answered by its alert", A_refused_record_is_answered_by_its_alert, true},
-    {"io: kernel TLS asked for and not to be had", Asked_for_and_not_to_be_had, false},
+    {"io: Write is rejected if the kernel encrypts", Write_is_rejected_if_the_kernel_encrypts, true},
+    {"io: a bad record is answered by its alert", A_bad_record_is_answered_by_its_alert, true},
+    {"io: kernel TLS is unavailable", Kernel_tls_is_unavailable, false},
     {NULL, NULL, false}};

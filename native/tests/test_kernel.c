@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the kernel is asked: its capabilities, and what it does on one socket.
+ * The capabilities of the kernel, and its state for one socket.
  */
 #include "fixture.h"
 #include "test.h"
@@ -30,7 +30,7 @@ static void Probe(void)
     }
 }
 
-/* Out of descriptors in the middle: an errno, a table that promises nothing, and no leak. */
+/* Without descriptors the probe returns an errno and a table without support, and leaks nothing. */
 static void Probe_without_descriptors(void)
 {
     const struct rlimit few = {64, 64};
@@ -99,7 +99,7 @@ static void CheckOffload(KtlsConnection* connection, int socket, int32_t version
 {
     KtlsConnectionInfo info;
     KtlsSocketInfo kernel;
-    /* OpenSSL hands the kernel TLS 1.3 receive keys from 3.2 on. */
+    /* OpenSSL gives the kernel TLS 1.3 receiving keys since 3.2. */
     bool receives = version == TLS1_2_VERSION || g_fixture.library.openSslVersion >= 0x30200000;
     CHECK_EQ(KtlsNative_GetConnectionInfo(connection, &info), 0);
     CHECK_EQ(info.ktlsSend, 1);
@@ -144,7 +144,7 @@ static void Offload_tls13(void)
     Offload(TLS1_3_VERSION, KTLS_FLAG_RELEASE_BUFFERS, "TLS_AES_256_GCM_SHA384", 52);
 }
 
-/* sock_diag may be denied: an unprivileged process still learns that there are keys, and their version and cipher. */
+/* If sock_diag is denied, an unprivileged process still gets version and cipher of the keys. */
 static void Socket_info_without_privilege(void)
 {
     Link link = Link_Establish(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
@@ -159,8 +159,8 @@ static void Socket_info_without_privilege(void)
     Link_Free(&link);
 }
 
-/* SSL_OP_ENABLE_KTLS not set: OpenSSL may attach the layer, and must give it no keys. */
-static void Not_asked_for(void)
+/* Without SSL_OP_ENABLE_KTLS OpenSSL may attach the layer but must not set keys. */
+static void No_keys_without_the_option(void)
 {
     Link link = Link_Establish(TLS1_3_VERSION, 0);
     KtlsConnectionInfo info;
@@ -181,5 +181,5 @@ const Test g_kernelTests[] = {
     {"kernel: TLS 1.2 is offloaded", Offload_tls12, true},
     {"kernel: TLS 1.3 is offloaded", Offload_tls13, true},
     {"kernel: info without privilege", Socket_info_without_privilege, true},
-    {"kernel: not asked for, no keys", Not_asked_for, true},
+    {"kernel: no keys without the option", No_keys_without_the_option, true},
     {NULL, NULL, false}};

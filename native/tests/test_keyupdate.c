@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * TLS 1.3 key updates, ours and the peer's, and TLS 1.2 renegotiation.
+ * TLS 1.3 key updates of both ends.
  */
 #include "fixture.h"
 #include "test.h"
@@ -19,7 +19,7 @@ static void Update(KtlsConnection* connection, int socket, int32_t requestPeer)
     CHECK_EQ(result.keyUpdate, 0);
 }
 
-/* Takes what is there without data; returns whether an update of the reader's is due. */
+/* Processes the available control records. Returns whether the reader owes a KeyUpdate. */
 static int32_t ReadControl(KtlsConnection* connection, int socket)
 {
     KtlsResult result;
@@ -32,7 +32,7 @@ static int32_t ReadControl(KtlsConnection* connection, int socket)
 
 static void UpdateBothKinds(Link* link)
 {
-    /* The tickets first. */
+    /* Reads the tickets first. */
     Link_TransferBothWays(link, 5000);
     Update(link->client, link->pair.client, 0);
     CHECK_EQ(ReadControl(link->server, link->pair.server), 0);
@@ -40,7 +40,7 @@ static void UpdateBothKinds(Link* link)
 
     Update(link->server, link->pair.server, 1);
     CHECK_EQ(ReadControl(link->client, link->pair.client), 1);
-    /* The answer, sent where nothing is written by OpenSSL. */
+    /* Sends the response. OpenSSL writes nothing else. */
     Update(link->client, link->pair.client, 0);
     CHECK_EQ(ReadControl(link->server, link->pair.server), 0);
     Link_TransferBothWays(link, 100000);
@@ -63,7 +63,7 @@ static void Both_kinds(void)
     Link_Free(&link);
 }
 
-/* Each read takes one message and says so, so that the caller can have enough. */
+/* Each read processes one message and counts it, so that the caller can limit them. */
 static void Each_is_counted(int32_t flags)
 {
     Link link = Link_Establish(TLS1_3_VERSION, flags);
@@ -73,7 +73,7 @@ static void Each_is_counted(int32_t flags)
         Update(link.client, link.pair.client, 0);
     }
     uint8_t byte = 7;
-    CHECK_EQ(Link_SendSome(link.client, link.pair.client, &byte, 1), 1);
+    CHECK_EQ(Link_SendPart(link.client, link.pair.client, &byte, 1), 1);
     KtlsResult result;
     for (int i = 0; i < 3; i++)
     {
@@ -97,15 +97,15 @@ static void Each_is_counted_in_the_kernel(void)
 {
     if (g_fixture.probe.rekeySendErrno != 0 || g_fixture.probe.rekeyReceiveErrno != 0)
     {
-        Test_Note("no key updates here");
+        Test_Note("key updates are not supported here");
         return;
     }
     Each_is_counted(KTLS_FLAG_ENABLE_KTLS);
 }
 
-/* OpenSSL alone would answer the first request while it reads the second message, or with the next write: in the midst
- * of what the kernel is sending under the old key. */
-static void Answers_only_when_told(int32_t flags)
+/* OpenSSL itself would respond to the first request while it reads the second message, or in the next write, while the
+ * kernel sends data under the old key. */
+static void Responds_only_on_request(int32_t flags)
 {
     Link link = Link_Establish(TLS1_3_VERSION, flags);
     KtlsResult result;
@@ -122,31 +122,31 @@ static void Answers_only_when_told(int32_t flags)
     int32_t waiting = -1;
     CHECK_EQ(ioctl(link.pair.client, FIONREAD, &waiting), 0);
     CHECK_EQ(waiting, 0);
-    CHECK_EQ(Link_SendSome(link.server, link.pair.server, &byte, 1), 1);
+    CHECK_EQ(Link_SendPart(link.server, link.pair.server, &byte, 1), 1);
     Link_ReadOne(link.client, link.pair.client, &byte, 1, &result);
     CHECK_EQ(result.bytes, 1);
     CHECK_EQ(result.messages, 0);
 
-    /* One answer is enough for all (RFC 8446, 4.6.3). */
+    /* One response answers all requests (RFC 8446, 4.6.3). */
     Update(link.server, link.pair.server, 0);
     CHECK_EQ(ReadControl(link.client, link.pair.client), 0);
     Link_TransferBothWays(&link, 100000);
     Link_Free(&link);
 }
 
-static void Answers_only_when_told_in_user_space(void)
+static void Responds_only_on_request_in_user_space(void)
 {
-    Answers_only_when_told(0);
+    Responds_only_on_request(0);
 }
 
-static void Answers_only_when_told_in_the_kernel(void)
+static void Responds_only_on_request_in_the_kernel(void)
 {
     if (g_fixture.probe.rekeySendErrno != 0 || g_fixture.probe.rekeyReceiveErrno != 0)
     {
-        Test_Note("no key updates here");
+        Test_Note("key updates are not supported here");
         return;
     }
-    Answers_only_when_told(KTLS_FLAG_ENABLE_KTLS);
+    Responds_only_on_request(KTLS_FLAG_ENABLE_KTLS);
 }
 
 static void Not_on_tls12(void)
@@ -158,7 +158,7 @@ static void Not_on_tls12(void)
     Link_Free(&link);
 }
 
-static void Waits_for_room_and_is_sent_once(void)
+static void Is_sent_once_on_a_full_socket(void)
 {
     static const uint8_t s_noise[65536];
     uint8_t drain[65536];
@@ -185,7 +185,7 @@ static void Waits_for_room_and_is_sent_once(void)
     }
     Fixture_Wait(link.pair.client, POLLOUT);
     Update(link.client, link.pair.client, 0);
-    /* One record and not four: header, content, type, tag. */
+    /* One record, not four: header, content, type and tag. */
     Fixture_Wait(link.pair.server, POLLIN);
     int arrived = 0;
     CHECK_EQ(ioctl(link.pair.server, FIONREAD, &arrived), 0);
@@ -195,8 +195,8 @@ static void Waits_for_room_and_is_sent_once(void)
     Link_Free(&link);
 }
 
-/* What a cell comes to: bytes intact and keys renewed, or one typed end; never garbage. */
-static void In_the_kernel(void)
+/* The data is intact and the keys are updated, or the connection fails with a defined error. */
+static void Own_update_in_the_kernel(void)
 {
     Link link = Link_Establish(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
     Link_TransferBothWays(&link, 1000);
@@ -206,7 +206,7 @@ static void In_the_kernel(void)
     if (!newKeys)
     {
         CHECK_EQ(error, ENOTSUP);
-        Test_Note("refused: this OpenSSL cannot hand the kernel a new key");
+        Test_Note("rejected: this OpenSSL cannot give the kernel a new key");
         Link_TransferBothWays(&link, 100000);
     }
     else if (g_fixture.probe.rekeySendErrno == 0 && g_fixture.probe.rekeyReceiveErrno == 0)
@@ -233,7 +233,7 @@ static void In_the_kernel(void)
     Link_Free(&link);
 }
 
-/* A user-space peer updates its sending key while this side receives in the kernel. */
+/* A peer with user-space TLS updates its sending key, and the kernel decrypts at this end. */
 static void The_peers_update_in_the_kernel(void)
 {
     KtlsContextOptions client = Fixture_ClientOptions(TLS1_3_VERSION);
@@ -259,7 +259,7 @@ static void The_peers_update_in_the_kernel(void)
     {
         CHECK_EQ(ReadControl(link.server, link.pair.server), 1);
         Link_Transfer(link.client, link.pair.client, link.server, link.pair.server, 100000);
-        Test_Note("receive goes on under the new key");
+        Test_Note("receiving continues under the new key");
     }
     Link_Free(&link);
 }
@@ -268,10 +268,10 @@ const Test g_keyUpdateTests[] = {
     {"key update: both kinds", Both_kinds, false},
     {"key update: each is counted", Each_is_counted_in_user_space, false},
     {"key update: each is counted, in the kernel", Each_is_counted_in_the_kernel, true},
-    {"key update: answers only when told", Answers_only_when_told_in_user_space, false},
-    {"key update: answers only when told, in the kernel", Answers_only_when_told_in_the_kernel, true},
+    {"key update: responds only on request", Responds_only_on_request_in_user_space, false},
+    {"key update: responds only on request, in the kernel", Responds_only_on_request_in_the_kernel, true},
     {"key update: not on TLS 1.2", Not_on_tls12, false},
-    {"key update: waits for room and is sent once", Waits_for_room_and_is_sent_once, false},
-    {"key update: ours, in the kernel", In_the_kernel, true},
+    {"key update: is sent once on a full socket", Is_sent_once_on_a_full_socket, false},
+    {"key update: own, in the kernel", Own_update_in_the_kernel, true},
     {"key update: the peer's, in the kernel", The_peers_update_in_the_kernel, true},
     {NULL, NULL, false}};

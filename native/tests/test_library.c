@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Binding libssl: which one, how often, and what a wrong one is answered with.
+ * Binding libssl: the selection, repeated calls, and unsuitable libraries.
  */
 #include "fixture.h"
 #include "test.h"
@@ -52,7 +52,7 @@ static void Nothing_works_before_initialize(void)
     KtlsNative_ConnectionFree(NULL);
 }
 
-static void Initialize_finds_the_library_of_the_process(void)
+static void Initialize_uses_the_library_of_the_process(void)
 {
     KtlsLibraryInfo info;
     CHECK_EQ(KtlsNative_Initialize(NULL, &info), 0);
@@ -61,13 +61,13 @@ static void Initialize_finds_the_library_of_the_process(void)
     CHECK(strcmp((const char*)info.soName, "libssl.so.3") == 0);
     CHECK(strcmp((const char*)info.versionText, OpenSSL_version(OPENSSL_VERSION)) == 0);
     CHECK_EQ(info.missingSymbol[0], 0);
-    /* Debian builds with enable-ktls. */
+    /* Debian builds OpenSSL with enable-ktls. */
     CHECK_EQ(
         info.capabilities, KTLS_CAP_KTLS | KTLS_CAP_KEY_UPDATE | KTLS_CAP_SENDFILE | KTLS_CAP_CLIENT_HELLO_CB |
                                KTLS_CAP_POST_HANDSHAKE_AUTH);
 }
 
-static void Initialize_repeats_its_first_answer(void)
+static void Initialize_repeats_its_first_result(void)
 {
     KtlsLibraryInfo first;
     KtlsLibraryInfo second;
@@ -100,14 +100,14 @@ static void Initialize_from_many_threads(void)
     }
 }
 
-static void An_override_that_is_missing_is_passed_over(void)
+static void A_missing_override_is_ignored(void)
 {
     KtlsLibraryInfo info;
     CHECK_EQ(KtlsNative_Initialize("77", &info), 0);
     CHECK(strcmp((const char*)info.soName, "libssl.so.3") == 0);
 }
 
-static void An_override_that_is_too_long_is_passed_over(void)
+static void An_overlong_override_is_ignored(void)
 {
     char name[200];
     KtlsLibraryInfo info;
@@ -117,7 +117,7 @@ static void An_override_that_is_too_long_is_passed_over(void)
     CHECK(strcmp((const char*)info.soName, "libssl.so.3") == 0);
 }
 
-static void A_library_that_lacks_symbols_is_named_and_refused(void)
+static void A_library_that_lacks_symbols_is_rejected(void)
 {
     KtlsLibraryInfo info;
     KtlsResult result;
@@ -131,7 +131,7 @@ static void A_library_that_lacks_symbols_is_named_and_refused(void)
     CHECK_EQ(KtlsNative_Initialize(NULL, &info), ENOSYS);
 }
 
-static void Another_major_version_is_refused(void)
+static void Another_major_version_is_rejected(void)
 {
     KtlsLibraryInfo info;
     CHECK_EQ(KtlsNative_Initialize("98", &info), ENOSYS);
@@ -144,7 +144,7 @@ static void Libcrypto_is_found_through_libssl(void)
     KtlsLibraryInfo info;
     CHECK_EQ(KtlsNative_Initialize("97", &info), 0);
     CHECK(strcmp((const char*)info.soName, "libssl.so.97") == 0);
-    CHECK_EQ(info.capabilities & KTLS_CAP_KTLS, 0); /* its BIO_new makes none: no kTLS to be promised */
+    CHECK_EQ(info.capabilities & KTLS_CAP_KTLS, 0); /* its BIO_new returns NULL */
 }
 
 static void Error_text_is_cut_to_capacity(void)
@@ -165,13 +165,13 @@ static void Error_text_is_cut_to_capacity(void)
 
 const Test g_libraryTests[] = {
     {"library: nothing works before Initialize", Nothing_works_before_initialize, false},
-    {"library: the process's own libssl is used", Initialize_finds_the_library_of_the_process, false},
-    {"library: Initialize repeats its first answer", Initialize_repeats_its_first_answer, false},
+    {"library: the libssl of the process is used", Initialize_uses_the_library_of_the_process, false},
+    {"library: Initialize repeats its first result", Initialize_repeats_its_first_result, false},
     {"library: Initialize from many threads", Initialize_from_many_threads, false},
-    {"library: a missing override is passed over", An_override_that_is_missing_is_passed_over, false},
-    {"library: an overlong override is passed over", An_override_that_is_too_long_is_passed_over, false},
-    {"library: lacking symbols are named", A_library_that_lacks_symbols_is_named_and_refused, false},
-    {"library: another major version is refused", Another_major_version_is_refused, false},
+    {"library: a missing override is ignored", A_missing_override_is_ignored, false},
+    {"library: an overlong override is ignored", An_overlong_override_is_ignored, false},
+    {"library: a missing symbol is reported", A_library_that_lacks_symbols_is_rejected, false},
+    {"library: another major version is rejected", Another_major_version_is_rejected, false},
     {"library: libcrypto is found through libssl", Libcrypto_is_found_through_libssl, false},
     {"library: error text is cut to capacity", Error_text_is_cut_to_capacity, false},
     {NULL, NULL, false}};

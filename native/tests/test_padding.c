@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * TLS_RX_EXPECT_NO_PAD and a peer that pads: what several records in one receive come to.
+ * TLS_RX_EXPECT_NO_PAD and a peer that pads, with several records in one receive.
  */
 #include "fixture.h"
 #include "test.h"
@@ -17,7 +17,7 @@ enum
     TOTAL = RECORDS * RECORD_SIZE
 };
 
-/* All records are in the queue before the first receive. Returns how many of the bytes are the right ones. */
+/* Receives after all records are queued. Returns the number of correct bytes. */
 static int Transfer(bool expectNone, bool pads, int* receives)
 {
     Fixture_Initialize();
@@ -93,13 +93,13 @@ static void With_padding_that_is_expected(void)
     CHECK_EQ(Transfer(false, true, &receives), TOTAL);
 }
 
-/* Where this is less than all, the kernel has copied the second decryption of a record to the wrong place; the probe
- * must have found that out. */
+/* If bytes are wrong, the kernel copied a record that it decrypted twice to the wrong offset. The probe must have
+ * detected it. */
 static void With_padding_that_is_not(void)
 {
     int receives = 0;
     int right = Transfer(true, true, &receives);
-    Test_Note("%d of %d bytes right, in %d receives", right, TOTAL, receives);
+    Test_Note("%d of %d bytes correct, in %d receives", right, TOTAL, receives);
     bool receives13 = g_fixture.library.openSslVersion >= 0x30200000;
     CHECK_EQ(right == TOTAL, g_fixture.probe.noPadErrno == 0 || !receives13);
     CHECK(g_fixture.probe.noPadErrno == 0 || g_fixture.probe.noPadErrno == EBADMSG);

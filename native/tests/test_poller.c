@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* An epoll descriptor is itself readable when it has something to report. */
+/* An epoll descriptor is readable when it has an event. */
 static bool HasReport(int32_t poller)
 {
     struct pollfd wait = {poller, POLLIN, 0};
@@ -51,21 +51,17 @@ static void Arguments(void)
     KtlsPair pair;
     int64_t tokens[1];
     int32_t poller = -1;
-    int32_t watch = 0;
     int32_t count = 1;
     CHECK_EQ(KtlsNative_PollerCreate(NULL), EINVAL);
     CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
     CHECK_EQ(KtlsPair_Open(&pair), 0);
-    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, 1, NULL), EINVAL);
-    CHECK_EQ(KtlsNative_PollerArm(poller, -1, KTLS_WAIT_WRITABLE, 1, &watch), EBADF);
-    CHECK_EQ(watch, -1);
-    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, 2, 1, &watch), EINVAL);
-    CHECK_EQ(KtlsNative_PollerArm(-1, pair.client, KTLS_WAIT_WRITABLE, 1, &watch), EBADF);
-    CHECK_EQ(KtlsNative_PollerArm(pair.server, pair.client, KTLS_WAIT_WRITABLE, 1, &watch), EINVAL);
-    CHECK_EQ(watch, -1);
+    CHECK_EQ(KtlsNative_PollerArm(poller, -1, KTLS_WAIT_WRITABLE, 1), EBADF);
+    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, 0, 1), EINVAL);
+    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, 4, 1), EINVAL);
+    CHECK_EQ(KtlsNative_PollerArm(-1, pair.client, KTLS_WAIT_WRITABLE, 1), EBADF);
+    CHECK_EQ(KtlsNative_PollerArm(pair.server, pair.client, KTLS_WAIT_WRITABLE, 1), EINVAL);
     CHECK_EQ(KtlsNative_PollerDisarm(poller, -1), EBADF);
-    /* Not a watch: refused, and left open. */
-    CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), ENOENT);
+    CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), ENOENT); /* not armed */
     CHECK_EQ(KtlsNative_PollerWatchPeer(poller, -1, 1), EBADF);
     CHECK_EQ(KtlsNative_PollerWatchPeer(-1, pair.client, 1), EBADF);
     CHECK_EQ(KtlsNative_PollerWait(poller, NULL, 1, &count), EINVAL);
@@ -84,24 +80,23 @@ static void Reports_once_after_the_drain(void)
 {
     KtlsPair pair;
     int32_t poller;
-    int32_t watch;
     const int64_t token = -0x123456789ABCDEF;
     CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
     CHECK_EQ(KtlsPair_Open(&pair), 0);
     Fixture_ShrinkBuffers(&pair);
     int64_t total = FillSocket(pair.client);
-    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, token, &watch), 0);
+    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, token), 0);
     CHECK(!HasReport(poller));
     DrainSocket(pair.server, total);
     CheckReport(poller, token);
     CHECK(!HasReport(poller));
-    CHECK_EQ(KtlsNative_PollerDisarm(poller, watch), 0);
-    CHECK_EQ(KtlsNative_PollerDisarm(poller, watch), EBADF);
+    CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), 0);
+    CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), ENOENT);
     KtlsNative_PollerClose(poller);
     KtlsPair_Close(&pair);
 }
 
-static void Reports_as_many_bytes_as_are_asked_for(void)
+static void Reports_SO_RCVLOWAT_bytes(void)
 {
     enum
     {
@@ -110,25 +105,24 @@ static void Reports_as_many_bytes_as_are_asked_for(void)
     const int wanted = WANTED;
     KtlsPair pair;
     int32_t poller;
-    int32_t watch;
     CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
     CHECK_EQ(KtlsPair_Open(&pair), 0);
     CHECK_EQ(setsockopt(pair.client, SOL_SOCKET, SO_RCVLOWAT, &wanted, sizeof(wanted)), 0);
     CHECK_EQ(send(pair.server, "ab", WANTED - 1, 0), WANTED - 1);
-    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_READABLE, 5, &watch), 0);
+    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_READABLE, 5), 0);
     CHECK(!HasReport(poller));
     CHECK_EQ(send(pair.server, "c", 1, 0), 1);
     CheckReport(poller, 5);
-    CHECK_EQ(KtlsNative_PollerDisarm(poller, watch), 0);
+    CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), 0);
 
-    /* The peer's end is reported, however little came before it. */
+    /* The peer's FIN is reported even if fewer bytes arrived before it. */
     char taken;
     CHECK_EQ(recv(pair.client, &taken, 1, 0), 1);
-    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_READABLE, 6, &watch), 0);
+    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_READABLE, 6), 0);
     CHECK(!HasReport(poller));
     CHECK_EQ(shutdown(pair.server, SHUT_WR), 0);
     CheckReport(poller, 6);
-    CHECK_EQ(KtlsNative_PollerDisarm(poller, watch), 0);
+    CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), 0);
     KtlsNative_PollerClose(poller);
     KtlsPair_Close(&pair);
 }
@@ -137,36 +131,81 @@ static void Disarmed_reports_nothing(void)
 {
     KtlsPair pair;
     int32_t poller;
-    int32_t watch;
     CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
     CHECK_EQ(KtlsPair_Open(&pair), 0);
     Fixture_ShrinkBuffers(&pair);
     int64_t total = FillSocket(pair.client);
-    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, 1, &watch), 0);
-    CHECK_EQ(KtlsNative_PollerDisarm(poller, watch), 0);
+    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, 1), 0);
+    CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), 0);
     DrainSocket(pair.server, total);
     CHECK(!HasReport(poller));
     KtlsNative_PollerClose(poller);
     KtlsPair_Close(&pair);
 }
 
+/* A socket that reuses the descriptor of a closed socket is not reported, and can be armed. */
 static void A_socket_closed_underneath(void)
 {
     KtlsPair pair;
+    KtlsPair next;
     int32_t poller;
-    int32_t watch;
     CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
     CHECK_EQ(KtlsPair_Open(&pair), 0);
     Fixture_ShrinkBuffers(&pair);
     (void)FillSocket(pair.client);
-    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, 9, &watch), 0);
+    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, 9), 0);
+    int closed = pair.client;
     (void)close(pair.client);
     pair.client = -1;
+    KtlsPair_Close(&pair);
+    CHECK_EQ(KtlsPair_Open(&next), 0);
+    CHECK(next.client == closed || next.server == closed);
     CHECK(!HasReport(poller));
-    KtlsPair_Close(&pair); /* the peer resets the connection that the duplicate keeps */
-    CheckReport(poller, 9);
-    CHECK_EQ(KtlsNative_PollerDisarm(poller, watch), 0);
+    CHECK_EQ(KtlsNative_PollerArm(poller, closed, KTLS_WAIT_WRITABLE, 10), 0);
+    CheckReport(poller, 10);
+    CHECK_EQ(KtlsNative_PollerDisarm(poller, closed), 0);
     KtlsNative_PollerClose(poller);
+    KtlsPair_Close(&next);
+}
+
+static void Arming_again_replaces_the_events(void)
+{
+    KtlsPair pair;
+    int32_t poller;
+    CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
+    CHECK_EQ(KtlsPair_Open(&pair), 0);
+    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_READABLE, 1), 0);
+    CHECK(!HasReport(poller));
+    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE | KTLS_WAIT_READABLE, 2), 0);
+    CheckReport(poller, 2);
+    CHECK(!HasReport(poller));
+
+    /* After its report a socket can be armed again without disarming. */
+    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_READABLE, 3), 0);
+    CHECK(!HasReport(poller));
+    CHECK(send(pair.server, "x", 1, 0) == 1);
+    CheckReport(poller, 3);
+    CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), 0);
+    KtlsNative_PollerClose(poller);
+    KtlsPair_Close(&pair);
+}
+
+/* shutdown(2) ends a wait, so that a caller can close the socket afterwards. */
+static void Shutdown_ends_a_wait(void)
+{
+    KtlsPair pair;
+    int32_t poller;
+    CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
+    CHECK_EQ(KtlsPair_Open(&pair), 0);
+    Fixture_ShrinkBuffers(&pair);
+    (void)FillSocket(pair.client);
+    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, 11), 0);
+    CHECK(!HasReport(poller));
+    CHECK_EQ(shutdown(pair.client, SHUT_RDWR), 0);
+    CheckReport(poller, 11);
+    CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), 0);
+    KtlsNative_PollerClose(poller);
+    KtlsPair_Close(&pair);
 }
 
 static void The_peer_s_end_is_reported_once(void)
@@ -217,23 +256,24 @@ static void A_closed_socket_is_not_watched(void)
     KtlsNative_PollerClose(poller);
 }
 
-static void Many_waits_on_one_socket_and_many_sockets(void)
+static void Many_sockets(void)
 {
     enum
     {
         COUNT = 300
     };
-    KtlsPair pair;
+    KtlsPair pairs[COUNT / 2];
     int32_t poller;
-    int32_t watches[COUNT];
     bool seen[COUNT] = {false};
+    int before = Fixture_CountDescriptors();
     CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
-    CHECK_EQ(KtlsPair_Open(&pair), 0);
-    for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < COUNT / 2; i++)
     {
-        int32_t socket = i % 2 == 0 ? pair.client : pair.server;
-        CHECK_EQ(KtlsNative_PollerArm(poller, socket, KTLS_WAIT_WRITABLE, i, &watches[i]), 0);
+        CHECK_EQ(KtlsPair_Open(&pairs[i]), 0);
+        CHECK_EQ(KtlsNative_PollerArm(poller, pairs[i].client, KTLS_WAIT_WRITABLE, 2 * i), 0);
+        CHECK_EQ(KtlsNative_PollerArm(poller, pairs[i].server, KTLS_WAIT_WRITABLE, 2 * i + 1), 0);
     }
+    CHECK_EQ(Fixture_CountDescriptors(), before + 1 + COUNT);
     for (int reported = 0; reported < COUNT;)
     {
         int64_t tokens[256];
@@ -247,12 +287,12 @@ static void Many_waits_on_one_socket_and_many_sockets(void)
         reported += count;
     }
     CHECK(!HasReport(poller));
-    for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < COUNT / 2; i++)
     {
-        CHECK_EQ(KtlsNative_PollerDisarm(poller, watches[i]), 0);
+        CHECK_EQ(KtlsNative_PollerDisarm(poller, pairs[i].client), 0);
+        KtlsPair_Close(&pairs[i]);
     }
     KtlsNative_PollerClose(poller);
-    KtlsPair_Close(&pair);
 }
 
 static void* WaitOnThread(void* poller)
@@ -266,13 +306,12 @@ static void Arm_wakes_a_waiting_thread(void)
     KtlsPair pair;
     pthread_t thread;
     int32_t poller;
-    int32_t watch;
     CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
     CHECK_EQ(KtlsPair_Open(&pair), 0);
     CHECK_EQ(pthread_create(&thread, NULL, WaitOnThread, &poller), 0);
-    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, 77, &watch), 0);
+    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, 77), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);
-    CHECK_EQ(KtlsNative_PollerDisarm(poller, watch), 0);
+    CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), 0);
     KtlsNative_PollerClose(poller);
     KtlsPair_Close(&pair);
 }
@@ -280,11 +319,13 @@ static void Arm_wakes_a_waiting_thread(void)
 const Test g_pollerTests[] = {
     {"poller: arguments", Arguments, false},
     {"poller: reports once, after the drain", Reports_once_after_the_drain, false},
-    {"poller: reports as many bytes as are asked for", Reports_as_many_bytes_as_are_asked_for, false},
+    {"poller: reports SO_RCVLOWAT bytes", Reports_SO_RCVLOWAT_bytes, false},
     {"poller: disarmed, it reports nothing", Disarmed_reports_nothing, false},
     {"poller: a socket closed underneath", A_socket_closed_underneath, false},
     {"poller: the peer's end is reported once", The_peer_s_end_is_reported_once, false},
     {"poller: a closed socket is not watched", A_closed_socket_is_not_watched, false},
-    {"poller: many waits", Many_waits_on_one_socket_and_many_sockets, false},
+    {"poller: arming again replaces the events", Arming_again_replaces_the_events, false},
+    {"poller: shutdown ends a wait", Shutdown_ends_a_wait, false},
+    {"poller: many sockets", Many_sockets, false},
     {"poller: arming wakes a waiting thread", Arm_wakes_a_waiting_thread, false},
     {NULL, NULL, false}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The client's certificate after the handshake (TLS 1.3): asked for, answered and judged.
+ * Post-handshake authentication (TLS 1.3): request, response and validation.
  */
 #include "request.h"
 #include "test.h"
@@ -24,7 +24,7 @@ static int32_t CheckChain(intptr_t state, const intptr_t* chain, int32_t count)
     return X509_V_OK;
 }
 
-/* One exchange after the other: the context's chain, chosen ones and none. */
+/* Performs several exchanges: with the chain of the context, with selected chains and with none. */
 static void Accepted(int32_t flags)
 {
     static const int32_t s_answers[] = {-1, 1, 0, 2, -1};
@@ -36,8 +36,8 @@ static void Accepted(int32_t flags)
         {
             int calls = 0;
             shown = s_answers[i] >= 0 ? s_answers[i] : shown;
-            Request_StartAndPause(&link);
-            Request_Answer(&link, s_answers[i]);
+            Request_StartAndReadToPause(&link);
+            Request_Respond(&link, s_answers[i]);
             CHECK_EQ(Request_Finish(&link, CheckChain, (intptr_t)&calls).status, KTLS_STATUS_OK);
             CHECK_EQ(calls, shown > 0);
             Fixture_CheckPeerChain(link.server, shown);
@@ -58,16 +58,17 @@ static void Accepted_in_the_kernel(void)
     Accepted(KTLS_FLAG_ENABLE_KTLS);
 }
 
-/* The certificate of the handshake is gone then, and a server that insisted on it is told, not ended. */
-static void None_in_place_of_one(int32_t flags)
+/* An empty response replaces the certificate of the handshake. It does not end the connection, even under REQUIRE_PEER.
+ */
+static void Certificate_is_withdrawn(int32_t flags)
 {
     Link link = Request_Establish(flags, 0, KTLS_FLAG_REQUIRE_PEER, true);
     Fixture_CheckPeerChain(link.server, 2);
     for (int32_t count = 0; count < 2; count++)
     {
-        Request_StartAndPause(&link);
+        Request_StartAndReadToPause(&link);
         Fixture_CheckPeerChain(link.server, count == 0 ? 2 : 0);
-        Request_Answer(&link, count);
+        Request_Respond(&link, count);
         CHECK_EQ(Request_Finish(&link, Fixture_Accept, 0).status, KTLS_STATUS_OK);
         Fixture_CheckPeerChain(link.server, count);
         Link_TransferBothWays(&link, 1000);
@@ -75,19 +76,19 @@ static void None_in_place_of_one(int32_t flags)
     Link_Free(&link);
 }
 
-static void None_in_place_of_one_in_user_space(void)
+static void Certificate_is_withdrawn_in_user_space(void)
 {
-    None_in_place_of_one(0);
+    Certificate_is_withdrawn(0);
 }
 
-static void None_in_place_of_one_in_the_kernel(void)
+static void Certificate_is_withdrawn_in_the_kernel(void)
 {
-    None_in_place_of_one(KTLS_FLAG_ENABLE_KTLS);
+    Certificate_is_withdrawn(KTLS_FLAG_ENABLE_KTLS);
 }
 
 static void SendAll(KtlsConnection* connection, int socket, const char* text)
 {
-    CHECK_EQ(Link_SendSome(connection, socket, (const uint8_t*)text, strlen(text)), strlen(text));
+    CHECK_EQ(Link_SendPart(connection, socket, (const uint8_t*)text, strlen(text)), strlen(text));
 }
 
 static void ServerReads(Link* link, int32_t capacity, const char* text)
@@ -100,47 +101,48 @@ static void ServerReads(Link* link, int32_t capacity, const char* text)
     CHECK(memcmp(buffer, text, strlen(text)) == 0);
 }
 
-/* Data before the request, between it and the answer, and after that: all of it arrives, in its order. */
-static void Data_in_the_way(int32_t flags)
+/* Data before the request, between request and response, and after the response arrives completely and in order. */
+static void Interleaved_data(int32_t flags)
 {
     KtlsResult result;
     uint8_t byte;
     Link link = Request_Establish(flags, 0, 0, true);
 
-    /* Decrypted and not handed out: nothing is sent. */
+    /* With decrypted data pending, no request is sent. */
     SendAll(link.client, link.pair.client, "early");
     Fixture_Wait(link.pair.server, POLLIN);
     ServerReads(&link, 2, "ea");
-    result = Request_Judged(&link, Fixture_Accept, 0);
+    result = Request_StepWith(&link, Fixture_Accept, 0);
     CHECK_EQ(result.status, KTLS_STATUS_DATA_WAITING);
     CHECK_EQ(result.pending, 1);
     CHECK_EQ(Request_ReadNothing(&link), KTLS_STATUS_WANT_READ);
     ServerReads(&link, 64, "rly");
 
-    /* Still in the socket: met after the request. */
+    /* Data that is still in the socket is found after the request. */
     SendAll(link.client, link.pair.client, "one");
     SendAll(link.client, link.pair.client, "two");
     Fixture_Wait(link.pair.server, POLLIN);
     result = Request_Finish(&link, Fixture_Accept, 0);
     CHECK_EQ(result.status, KTLS_STATUS_DATA_WAITING);
     CHECK_EQ(result.pending, 1);
-    CHECK_EQ(Request_Once(&link), KTLS_STATUS_DATA_WAITING);
+    CHECK_EQ(Request_Step(&link), KTLS_STATUS_DATA_WAITING);
     CHECK_EQ(KtlsNative_Read(link.server, link.pair.server, &byte, 0, &result), 0);
     CHECK_EQ(result.status, KTLS_STATUS_OK);
     ServerReads(&link, 1, "o");
-    CHECK_EQ(Request_Once(&link), KTLS_STATUS_DATA_WAITING);
+    CHECK_EQ(Request_Step(&link), KTLS_STATUS_DATA_WAITING);
     ServerReads(&link, 2, "ne");
     CHECK_EQ(Request_Finish(&link, Fixture_Accept, 0).status, KTLS_STATUS_DATA_WAITING);
     ServerReads(&link, 2, "tw");
     ServerReads(&link, 1, "o");
-    Request_ServerMayNotRead(&link);
-    CHECK_EQ(Request_Once(&link), KTLS_STATUS_WANT_READ);
-    Request_ServerMayNotRead(&link);
+    Request_CheckReadIsBusy(&link);
+    CHECK_EQ(Request_Step(&link), KTLS_STATUS_WANT_READ);
+    Request_CheckReadIsBusy(&link);
 
-    /* Around the answer, and all of it there before the server looks. The server may send meanwhile. */
+    /* Data surrounds the response, and everything has arrived before the server reads. The server may send in between.
+     */
     SendAll(link.client, link.pair.client, "before");
-    Request_Pause(&link);
-    Request_Answer(&link, -1);
+    Request_ReadToPause(&link);
+    Request_Respond(&link, -1);
     SendAll(link.client, link.pair.client, "after");
     SendAll(link.server, link.pair.server, "meanwhile");
     int calls = 0;
@@ -148,7 +150,7 @@ static void Data_in_the_way(int32_t flags)
     CHECK_EQ(result.status, KTLS_STATUS_DATA_WAITING);
     CHECK_EQ(calls, 0);
     ServerReads(&link, 64, "before");
-    Request_ServerMayNotRead(&link);
+    Request_CheckReadIsBusy(&link);
     result = Request_Finish(&link, CheckChain, (intptr_t)&calls);
     CHECK_EQ(result.status, KTLS_STATUS_OK);
     CHECK_EQ(calls, 1);
@@ -172,17 +174,17 @@ static void Data_in_the_way(int32_t flags)
     Link_Free(&link);
 }
 
-static void Data_in_the_way_in_user_space(void)
+static void Interleaved_data_in_user_space(void)
 {
-    Data_in_the_way(0);
+    Interleaved_data(0);
 }
 
-static void Data_in_the_way_in_the_kernel(void)
+static void Interleaved_data_in_the_kernel(void)
 {
-    Data_in_the_way(KTLS_FLAG_ENABLE_KTLS);
+    Interleaved_data(KTLS_FLAG_ENABLE_KTLS);
 }
 
-/* Asked often, sent once; and the pause comes once, however it is met. */
+/* Repeated calls send one request, and the client pauses once. */
 static void Repeated(int32_t flags)
 {
     KtlsResult result;
@@ -191,27 +193,27 @@ static void Repeated(int32_t flags)
     Link link = Request_Establish(flags, 0, 0, true);
     for (int i = 0; i < 5; i++)
     {
-        CHECK_EQ(Request_Once(&link), KTLS_STATUS_WANT_READ);
+        CHECK_EQ(Request_Step(&link), KTLS_STATUS_WANT_READ);
     }
     Fixture_Wait(link.pair.client, POLLIN);
     CHECK_EQ(KtlsNative_Read(link.client, link.pair.client, NULL, 0, &result), 0);
     CHECK_EQ(result.status, KTLS_STATUS_WANT_CERTIFICATE);
     CHECK_EQ(KtlsNative_GetAcceptableIssuer(link.client, 0, NULL, 0, &length), ERANGE);
-    /* What is wrong in the pause, and leaves it. */
+    /* These calls fail during the pause and do not end it. */
     CHECK_EQ(KtlsNative_Read(link.client, link.pair.client, NULL, 1, &result), EINVAL);
-    CHECK_EQ(
-        KtlsNative_Write(link.client, link.pair.client, &byte, 1, &result),
-        (flags & KTLS_FLAG_ENABLE_KTLS) != 0 ? EPERM : EBUSY);
+    bool kernel = (flags & KTLS_FLAG_ENABLE_KTLS) != 0;
+    CHECK_EQ(KtlsNative_Write(link.client, link.pair.client, &byte, 1, &result), kernel ? EPERM : 0);
+    CHECK(kernel || result.status == KTLS_STATUS_WANT_CERTIFICATE);
     CHECK_EQ(KtlsNative_UseCertificate(link.client, g_fixture.chain, 1, (intptr_t)g_fixture.otherKey, &result), 0);
     CHECK_EQ(result.status, KTLS_STATUS_TLS_ERROR);
     int32_t update = KtlsNative_KeyUpdate(link.client, link.pair.client, 0, &result);
     CHECK(update == ENOTSUP || (update == 0 && result.status == KTLS_STATUS_WANT_READ));
     CHECK_EQ(KtlsNative_Shutdown(link.client, link.pair.client, &result), 0);
     CHECK_EQ(result.reason, SSL_R_SHUTDOWN_WHILE_IN_INIT);
-    CHECK_EQ(Request_Once(&link), KTLS_STATUS_WANT_READ);
+    CHECK_EQ(Request_Step(&link), KTLS_STATUS_WANT_READ);
 
-    Request_Use(&link, 0);
-    Request_Use(&link, 1);
+    Request_UseCertificates(&link, 0);
+    Request_UseCertificates(&link, 1);
     CHECK_EQ(KtlsNative_Read(link.client, link.pair.client, NULL, 0, &result), 0);
     CHECK_EQ(result.status, KTLS_STATUS_WANT_READ);
     CHECK_EQ(KtlsNative_UseCertificate(link.client, NULL, 0, 0, &result), EBUSY);
@@ -232,7 +234,7 @@ static void Repeated_in_the_kernel(void)
     Repeated(KTLS_FLAG_ENABLE_KTLS);
 }
 
-/* A client that also pauses in the handshake: what was chosen there holds, until another choice is made. */
+/* A selection made in the pause of the handshake stays valid until another one is made. */
 static void After_a_pause_in_the_handshake(int32_t flags)
 {
     KtlsContextOptions client = Fixture_ClientOptions(TLS1_3_VERSION);
@@ -241,22 +243,22 @@ static void After_a_pause_in_the_handshake(int32_t flags)
     server.flags |= KTLS_FLAG_VERIFY_PEER | flags;
     Link link = Link_Create(&client, &server);
     Link_RunToPause(&link, KTLS_STATUS_WANT_CERTIFICATE);
-    Request_Use(&link, 1);
-    Link_CompleteWell(&link);
+    Request_UseCertificates(&link, 1);
+    Link_Complete(&link);
     for (int32_t count = 1; count <= 2; count++)
     {
-        Request_StartAndPause(&link);
-        Request_Answer(&link, count == 1 ? -1 : count);
+        Request_StartAndReadToPause(&link);
+        Request_Respond(&link, count == 1 ? -1 : count);
         CHECK_EQ(Request_Finish(&link, Fixture_Accept, 0).status, KTLS_STATUS_OK);
         Fixture_CheckPeerChain(link.server, count);
     }
     Link_TransferBothWays(&link, 1000);
     Link_Free(&link);
 
-    /* Not asked in the handshake. */
+    /* Without a request in the handshake. */
     link = Request_Establish(flags, KTLS_FLAG_PAUSE_AT_CERTIFICATE, 0, false);
-    Request_StartAndPause(&link);
-    Request_Answer(&link, 2);
+    Request_StartAndReadToPause(&link);
+    Request_Respond(&link, 2);
     CHECK_EQ(Request_Finish(&link, Fixture_Accept, 0).status, KTLS_STATUS_OK);
     Fixture_CheckPeerChain(link.server, 2);
     Link_Free(&link);
@@ -272,7 +274,7 @@ static void After_a_pause_in_the_kernel(void)
     After_a_pause_in_the_handshake(KTLS_FLAG_ENABLE_KTLS);
 }
 
-/* A key update that is due goes first; one that comes before the answer is taken. */
+/* A KeyUpdate that is due must be sent first. A KeyUpdate before the response is processed. */
 static void Key_updates(int32_t flags)
 {
     KtlsResult result;
@@ -281,7 +283,7 @@ static void Key_updates(int32_t flags)
     if (!updates || (flags != 0 && (g_fixture.probe.rekeySendErrno != 0 || g_fixture.probe.rekeyReceiveErrno != 0)))
     {
         Link_Free(&link);
-        Test_Note("no key updates here");
+        Test_Note("key updates are not supported here");
         return;
     }
     int32_t bytes;
@@ -291,16 +293,16 @@ static void Key_updates(int32_t flags)
     CHECK_EQ(KtlsNative_KeyUpdate(link.server, link.pair.server, 0, &result), 0);
     CHECK_EQ(result.status, KTLS_STATUS_OK);
 
-    CHECK_EQ(Request_Once(&link), KTLS_STATUS_WANT_READ);
+    CHECK_EQ(Request_Step(&link), KTLS_STATUS_WANT_READ);
     CHECK_EQ(KtlsNative_KeyUpdate(link.client, link.pair.client, 1, &result), 0);
     Fixture_Wait(link.pair.server, POLLIN);
-    result = Request_Judged(&link, Fixture_Accept, 0);
+    result = Request_StepWith(&link, Fixture_Accept, 0);
     CHECK_EQ(result.status, KTLS_STATUS_WANT_READ);
     CHECK_EQ(result.keyUpdate, 1);
     CHECK_EQ(KtlsNative_KeyUpdate(link.server, link.pair.server, 0, &result), 0);
     CHECK_EQ(result.status, KTLS_STATUS_OK);
-    Request_Pause(&link);
-    Request_Answer(&link, -1);
+    Request_ReadToPause(&link);
+    Request_Respond(&link, -1);
     CHECK_EQ(Request_Finish(&link, Fixture_Accept, 0).status, KTLS_STATUS_OK);
     Fixture_CheckPeerChain(link.server, 2);
     Link_TransferBothWays(&link, 50000);
@@ -317,8 +319,8 @@ static void Key_updates_in_the_kernel(void)
     Key_updates(KTLS_FLAG_ENABLE_KTLS);
 }
 
-/* No ticket follows; those of the handshake show what the handshake did. */
-static void No_ticket_vouches(int32_t flags)
+/* No ticket follows the response. Tickets of the handshake resume its authentication only. */
+static void No_ticket_follows(int32_t flags)
 {
     Fixture_Initialize();
     KtlsContextOptions options = Fixture_ServerOptions(TLS1_3_VERSION);
@@ -334,7 +336,7 @@ static void No_ticket_vouches(int32_t flags)
         KtlsConnectionInfo info;
         KtlsSession* next = NULL;
         memset(&link, 0, sizeof(link));
-        CHECK_EQ(KtlsPair_Open(&link.pair), 0);
+        Fixture_OpenPair(&link.pair);
         link.client = Fixture_CreateConnection(client, link.pair.client, NULL);
         link.server = Fixture_CreateConnection(server, link.pair.server, NULL);
         link.verify = Fixture_Accept;
@@ -342,7 +344,7 @@ static void No_ticket_vouches(int32_t flags)
         {
             CHECK_EQ(KtlsNative_UseSession(link.client, session), 0);
         }
-        Link_CompleteWell(&link);
+        Link_Complete(&link);
         CHECK_EQ(KtlsNative_GetConnectionInfo(link.server, &info), 0);
         CHECK_EQ(info.resumed, round);
         Fixture_CheckPeerChain(link.server, 0);
@@ -351,8 +353,8 @@ static void No_ticket_vouches(int32_t flags)
         CHECK(session != NULL);
         for (int i = 0; i < 2; i++)
         {
-            Request_StartAndPause(&link);
-            Request_Answer(&link, -1);
+            Request_StartAndReadToPause(&link);
+            Request_Respond(&link, -1);
             CHECK_EQ(Request_Finish(&link, Fixture_Accept, 0).status, KTLS_STATUS_OK);
             Fixture_CheckPeerChain(link.server, 2);
             Link_TransferBothWays(&link, 1000);
@@ -366,29 +368,29 @@ static void No_ticket_vouches(int32_t flags)
     KtlsNative_ContextFree(server);
 }
 
-static void No_ticket_vouches_in_user_space(void)
+static void No_ticket_follows_in_user_space(void)
 {
-    No_ticket_vouches(0);
+    No_ticket_follows(0);
 }
 
-static void No_ticket_vouches_in_the_kernel(void)
+static void No_ticket_follows_in_the_kernel(void)
 {
-    No_ticket_vouches(KTLS_FLAG_ENABLE_KTLS);
+    No_ticket_follows(KTLS_FLAG_ENABLE_KTLS);
 }
 
 const Test g_postHandshakeTests[] = {
     {"post-handshake: accepted", Accepted_in_user_space, false},
     {"post-handshake: accepted, in the kernel", Accepted_in_the_kernel, true},
-    {"post-handshake: none in place of one", None_in_place_of_one_in_user_space, false},
-    {"post-handshake: none in place of one, in the kernel", None_in_place_of_one_in_the_kernel, true},
-    {"post-handshake: data in the way", Data_in_the_way_in_user_space, false},
-    {"post-handshake: data in the way, in the kernel", Data_in_the_way_in_the_kernel, true},
+    {"post-handshake: the certificate is withdrawn", Certificate_is_withdrawn_in_user_space, false},
+    {"post-handshake: the certificate is withdrawn, in the kernel", Certificate_is_withdrawn_in_the_kernel, true},
+    {"post-handshake: interleaved data", Interleaved_data_in_user_space, false},
+    {"post-handshake: interleaved data, in the kernel", Interleaved_data_in_the_kernel, true},
     {"post-handshake: repeated calls", Repeated_in_user_space, false},
     {"post-handshake: repeated calls, in the kernel", Repeated_in_the_kernel, true},
     {"post-handshake: after a pause in the handshake", After_a_pause_in_user_space, false},
     {"post-handshake: after a pause in the handshake, in the kernel", After_a_pause_in_the_kernel, true},
     {"post-handshake: key updates", Key_updates_in_user_space, false},
     {"post-handshake: key updates, in the kernel", Key_updates_in_the_kernel, true},
-    {"post-handshake: no ticket vouches", No_ticket_vouches_in_user_space, false},
-    {"post-handshake: no ticket vouches, in the kernel", No_ticket_vouches_in_the_kernel, true},
+    {"post-handshake: no ticket follows", No_ticket_follows_in_user_space, false},
+    {"post-handshake: no ticket follows, in the kernel", No_ticket_follows_in_the_kernel, true},
     {NULL, NULL, false}};

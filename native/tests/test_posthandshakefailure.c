@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A request for the client's certificate after the handshake that is refused, cannot be made, or gets no answer.
+ * Post-handshake authentication that is rejected, cannot be requested, or gets no response.
  */
 #include "request.h"
 #include "test.h"
@@ -19,11 +19,11 @@ static int32_t Reject(intptr_t state, const intptr_t* chain, int32_t count)
     return (int32_t)state;
 }
 
-static void Refused(int32_t flags)
+static void Rejected(int32_t flags)
 {
     static const struct
     {
-        int32_t verdict;
+        int32_t code;
         int32_t alert;
     } s_cases[] = {
         {X509_V_ERR_CERT_HAS_EXPIRED, SSL_AD_CERTIFICATE_EXPIRED},
@@ -38,12 +38,12 @@ static void Refused(int32_t flags)
         uint8_t byte;
         KtlsResult result;
         Link link = Request_Establish(flags, 0, 0, true);
-        Request_StartAndPause(&link);
-        Request_Answer(&link, -1);
-        result = Request_Finish(&link, Reject, s_cases[i].verdict);
+        Request_StartAndReadToPause(&link);
+        Request_Respond(&link, -1);
+        result = Request_Finish(&link, Reject, s_cases[i].code);
         CHECK_EQ(result.status, KTLS_STATUS_TLS_ERROR);
         CHECK_EQ(result.reason, SSL_R_CERTIFICATE_VERIFY_FAILED);
-        CHECK_EQ(Request_Judged(&link, Fixture_Accept, 0).reason, SSL_R_CERTIFICATE_VERIFY_FAILED);
+        CHECK_EQ(Request_StepWith(&link, Fixture_Accept, 0).reason, SSL_R_CERTIFICATE_VERIFY_FAILED);
         CHECK_EQ(KtlsNative_Read(link.server, link.pair.server, &byte, 1, &result), 0);
         CHECK_EQ(result.reason, SSL_R_CERTIFICATE_VERIFY_FAILED);
         Link_ReadOne(link.client, link.pair.client, &byte, 1, &result);
@@ -53,14 +53,14 @@ static void Refused(int32_t flags)
     }
 }
 
-static void Refused_in_user_space(void)
+static void Rejected_in_user_space(void)
 {
-    Refused(0);
+    Rejected(0);
 }
 
-static void Refused_in_the_kernel(void)
+static void Rejected_in_the_kernel(void)
 {
-    Refused(KTLS_FLAG_ENABLE_KTLS);
+    Rejected(KTLS_FLAG_ENABLE_KTLS);
 }
 
 static void Not_offered(int32_t flags)
@@ -69,7 +69,7 @@ static void Not_offered(int32_t flags)
     Link_TransferBothWays(&link, 1000);
     for (int i = 0; i < 3; i++)
     {
-        KtlsResult result = Request_Judged(&link, Fixture_Accept, 0);
+        KtlsResult result = Request_StepWith(&link, Fixture_Accept, 0);
         CHECK_EQ(result.status, KTLS_STATUS_TLS_ERROR);
         CHECK_EQ(result.reason, SSL_R_EXTENSION_NOT_RECEIVED);
         Link_TransferBothWays(&link, 1000);
@@ -96,23 +96,23 @@ static void Arguments(int32_t flags)
     client.flags |= KTLS_FLAG_POST_HANDSHAKE_AUTH | flags;
     server.flags |= flags;
     Link link = Link_Create(&client, &server);
-    Request_CheckRefusal(link.server, link.pair.server, ENOTCONN);
-    Link_CompleteWell(&link);
-    Request_CheckRefusal(link.server, link.pair.server, ENOTSUP);
+    Request_CheckError(link.server, link.pair.server, ENOTCONN);
+    Link_Complete(&link);
+    Request_CheckError(link.server, link.pair.server, ENOTSUP);
     Link_TransferBothWays(&link, 1000);
     Link_Free(&link);
 
     link = Request_Establish(flags, 0, 0, false);
-    Request_CheckRefusal(link.client, link.pair.client, EINVAL);
-    Request_CheckRefusal(link.server, link.pair.client, EBADF);
-    Request_CheckRefusal(NULL, link.pair.server, EINVAL);
-    Request_CheckRefusal((KtlsConnection*)zeroes, link.pair.server, EINVAL);
+    Request_CheckError(link.client, link.pair.client, EINVAL);
+    Request_CheckError(link.server, link.pair.client, EBADF);
+    Request_CheckError(NULL, link.pair.server, EINVAL);
+    Request_CheckError((KtlsConnection*)zeroes, link.pair.server, EINVAL);
     CHECK_EQ(KtlsNative_RequestCertificate(link.server, link.pair.server, NULL, 0, &result), EINVAL);
     CHECK_EQ(KtlsNative_RequestCertificate(link.server, link.pair.server, Fixture_Accept, 0, NULL), EINVAL);
     CHECK_EQ(KtlsNative_UseCertificate(link.client, NULL, 0, 0, &result), EBUSY);
     Link_TransferBothWays(&link, 1000);
     CHECK_EQ(KtlsNative_Shutdown(link.server, link.pair.server, &result), 0);
-    Request_CheckRefusal(link.server, link.pair.server, EPIPE);
+    Request_CheckError(link.server, link.pair.server, EPIPE);
     Link_Free(&link);
 }
 
@@ -126,29 +126,29 @@ static void Arguments_in_the_kernel(void)
     Arguments(KTLS_FLAG_ENABLE_KTLS);
 }
 
-/* The client's end in place of its answer. */
+/* The client closes instead of responding. */
 static void The_client_closes(int32_t flags)
 {
     KtlsResult result;
     uint8_t byte;
     Link link = Request_Establish(flags, 0, 0, true);
-    CHECK_EQ(Request_Once(&link), KTLS_STATUS_WANT_READ);
+    CHECK_EQ(Request_Step(&link), KTLS_STATUS_WANT_READ);
     CHECK_EQ(KtlsNative_Shutdown(link.client, link.pair.client, &result), 0);
     CHECK_EQ(result.status, KTLS_STATUS_OK);
     Fixture_Wait(link.pair.client, POLLIN);
     CHECK_EQ(KtlsNative_Read(link.client, link.pair.client, &byte, 1, &result), 0);
     CHECK_EQ(result.reason, SSL_R_CALLBACK_FAILED);
     CHECK_EQ(Request_Finish(&link, Fixture_Accept, 0).status, KTLS_STATUS_CLOSE_NOTIFY);
-    CHECK_EQ(Request_Once(&link), KTLS_STATUS_CLOSE_NOTIFY);
+    CHECK_EQ(Request_Step(&link), KTLS_STATUS_CLOSE_NOTIFY);
     CHECK_EQ(KtlsNative_Read(link.server, link.pair.server, &byte, 1, &result), 0);
     CHECK_EQ(result.status, KTLS_STATUS_CLOSE_NOTIFY);
     Fixture_CheckPeerChain(link.server, 0);
     Link_Free(&link);
 
-    /* Right after the answer: that counts. */
+    /* Closes immediately after a response, which is accepted. */
     link = Request_Establish(flags, 0, 0, true);
-    Request_StartAndPause(&link);
-    Request_Answer(&link, -1);
+    Request_StartAndReadToPause(&link);
+    Request_Respond(&link, -1);
     CHECK_EQ(KtlsNative_Shutdown(link.client, link.pair.client, &result), 0);
     Fixture_Wait(link.pair.server, POLLIN);
     CHECK_EQ(Request_Finish(&link, Fixture_Accept, 0).status, KTLS_STATUS_OK);
@@ -157,26 +157,26 @@ static void The_client_closes(int32_t flags)
     CHECK_EQ(result.status, KTLS_STATUS_CLOSE_NOTIFY);
     Link_Free(&link);
 
-    /* And the server's, once it has asked: it still takes the answer. */
+    /* The server closes after its request, and still processes the response. */
     link = Request_Establish(flags, 0, 0, true);
-    Request_StartAndPause(&link);
+    Request_StartAndReadToPause(&link);
     CHECK_EQ(KtlsNative_Shutdown(link.server, link.pair.server, &result), 0);
     CHECK_EQ(result.status, KTLS_STATUS_OK);
     CHECK_EQ(Request_ReadNothing(&link), KTLS_STATUS_CLOSE_NOTIFY);
     CHECK_EQ(Request_Finish(&link, Fixture_Accept, 0).status, KTLS_STATUS_OK);
     Fixture_CheckPeerChain(link.server, 2);
-    Request_CheckRefusal(link.server, link.pair.server, EPIPE);
+    Request_CheckError(link.server, link.pair.server, EPIPE);
     Link_Free(&link);
 
     link = Request_Establish(flags, 0, 0, true);
-    Request_StartAndPause(&link);
+    Request_StartAndReadToPause(&link);
     CHECK(shutdown(link.pair.client, SHUT_WR) == 0);
     CHECK_EQ(Request_Finish(&link, Fixture_Accept, 0).status, KTLS_STATUS_UNEXPECTED_EOF);
-    CHECK_EQ(Request_Once(&link), KTLS_STATUS_UNEXPECTED_EOF);
+    CHECK_EQ(Request_Step(&link), KTLS_STATUS_UNEXPECTED_EOF);
     Link_Free(&link);
 
     link = Request_Establish(flags, 0, 0, true);
-    Request_StartAndPause(&link);
+    Request_StartAndReadToPause(&link);
     Link_Free(&link);
 }
 
@@ -203,7 +203,7 @@ static void The_clients_alert(int32_t flags)
     KtlsResult result;
     uint8_t byte = 0;
     Fixture_Initialize();
-    CHECK_EQ(KtlsPair_Open(&pair), 0);
+    Fixture_OpenPair(&pair);
     KtlsContextOptions options = Fixture_ServerOptions(TLS1_3_VERSION);
     options.flags |= flags | KTLS_FLAG_NO_TICKETS;
     KtlsContext* context = Fixture_CreateContext(&options);
@@ -250,14 +250,14 @@ static void The_clients_alert_in_the_kernel(void)
 }
 
 const Test g_postHandshakeFailureTests[] = {
-    {"post-handshake: refused", Refused_in_user_space, false},
-    {"post-handshake: refused, in the kernel", Refused_in_the_kernel, true},
+    {"post-handshake: rejected", Rejected_in_user_space, false},
+    {"post-handshake: rejected, in the kernel", Rejected_in_the_kernel, true},
     {"post-handshake: not offered", Not_offered_in_user_space, false},
     {"post-handshake: not offered, in the kernel", Not_offered_in_the_kernel, true},
     {"post-handshake: arguments", Arguments_in_user_space, false},
     {"post-handshake: arguments, in the kernel", Arguments_in_the_kernel, true},
-    {"post-handshake: an end in place of the answer", The_client_closes_in_user_space, false},
-    {"post-handshake: an end in place of the answer, in the kernel", The_client_closes_in_the_kernel, true},
+    {"post-handshake: the client closes", The_client_closes_in_user_space, false},
+    {"post-handshake: the client closes, in the kernel", The_client_closes_in_the_kernel, true},
     {"post-handshake: the client's alert", The_clients_alert_in_user_space, false},
     {"post-handshake: the client's alert, in the kernel", The_clients_alert_in_the_kernel, true},
     {NULL, NULL, false}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A request for the client's certificate after the handshake, or its answer, that finds no room in the socket.
+ * Post-handshake authentication with a full socket at the request or at the response.
  */
 #include "request.h"
 #include "test.h"
@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Fills the way to the other end with data that the kernel makes records of, or with noise where OpenSSL does: what it
- * had begun to write would be in its way. Returns the bytes. */
+/* Fills the socket: with data if the kernel encrypts, otherwise with noise, because a partly sent record of OpenSSL
+ * would block the request. Returns the number of bytes. */
 static size_t Fill(int socket)
 {
     static const uint8_t s_noise[65536];
@@ -24,7 +24,7 @@ static size_t Fill(int socket)
     return filled;
 }
 
-/* Reads what is there; records: as data of the connection, else as the noise it is. */
+/* Reads the available bytes. records: they are data of the connection, otherwise noise. */
 static size_t Drain(KtlsConnection* connection, int socket, bool records, size_t most)
 {
     uint8_t drain[65536];
@@ -54,23 +54,23 @@ static void DrainAll(KtlsConnection* connection, int socket, bool records, size_
     }
 }
 
-/* Returns whether the request had to wait: what fills the way may yet find room at the other end. */
+/* Returns whether the request had to wait. The peer's receive buffer may still have taken the filler. */
 static bool Full_at_the_request_once(int32_t flags)
 {
     bool records = (flags & KTLS_FLAG_ENABLE_KTLS) != 0;
     Link link = Request_Establish(flags, 0, 0, true);
     Fixture_ShrinkBuffers(&link.pair);
     size_t filled = Fill(link.pair.server);
-    bool waited = Request_Once(&link) == KTLS_STATUS_WANT_WRITE;
+    bool waited = Request_Step(&link) == KTLS_STATUS_WANT_WRITE;
     for (int i = 0; i < 3; i++)
     {
-        Request_ServerMayNotRead(&link);
-        CHECK(Request_Once(&link) <= KTLS_STATUS_WANT_WRITE);
+        Request_CheckReadIsBusy(&link);
+        CHECK(Request_Step(&link) <= KTLS_STATUS_WANT_WRITE);
     }
     DrainAll(link.client, link.pair.client, records, filled);
     Fixture_Wait(link.pair.server, POLLOUT);
-    Request_StartAndPause(&link);
-    Request_Answer(&link, -1);
+    Request_StartAndReadToPause(&link);
+    Request_Respond(&link, -1);
     CHECK_EQ(Request_Finish(&link, Fixture_Accept, 0).status, KTLS_STATUS_OK);
     Fixture_CheckPeerChain(link.server, 2);
     Link_TransferBothWays(&link, 1000);
@@ -97,7 +97,7 @@ static void Full_at_the_request_in_the_kernel(void)
     Full_at_the_request(KTLS_FLAG_ENABLE_KTLS);
 }
 
-/* The leaf and copies of the intermediate: with many of them the answer is more than a record can hold. */
+/* Selects the leaf and copies of the intermediate. With many copies the response exceeds a record. */
 static void UseLongChain(Link* link, int32_t count)
 {
     KtlsResult result;
@@ -111,7 +111,7 @@ static void UseLongChain(Link* link, int32_t count)
     CHECK_EQ(result.status, KTLS_STATUS_OK);
 }
 
-static void CheckServerSeesCount(Link* link, int32_t count)
+static void CheckServerChainLength(Link* link, int32_t count)
 {
     intptr_t certificate;
     CHECK_EQ(KtlsNative_GetPeerCertificate(link->server, count - 1, &certificate), 0);
@@ -119,13 +119,13 @@ static void CheckServerSeesCount(Link* link, int32_t count)
     CHECK_EQ(KtlsNative_GetPeerCertificate(link->server, count, &certificate), ENODATA);
 }
 
-static bool Full_at_the_answer_once(int32_t flags, int32_t count)
+static bool Full_at_the_response_once(int32_t flags, int32_t count)
 {
     bool records = (flags & KTLS_FLAG_ENABLE_KTLS) != 0;
     Link link = Request_Establish(flags, 0, 0, false);
-    CHECK_EQ(Request_Once(&link), KTLS_STATUS_WANT_READ);
+    CHECK_EQ(Request_Step(&link), KTLS_STATUS_WANT_READ);
     Fixture_ShrinkBuffers(&link.pair);
-    Request_Pause(&link);
+    Request_ReadToPause(&link);
     UseLongChain(&link, count);
     size_t filled = Fill(link.pair.client);
     bool waited = Request_ReadNothing(&link) == KTLS_STATUS_WANT_WRITE;
@@ -138,9 +138,9 @@ static bool Full_at_the_answer_once(int32_t flags, int32_t count)
         DrainAll(link.server, link.pair.server, false, filled);
         filled = 0;
     }
-    /* The server meets the data before the answer, and hands it out. */
+    /* The server reads the data that precedes the response. */
     int32_t status;
-    while ((status = Request_Once(&link)) != KTLS_STATUS_OK)
+    while ((status = Request_Step(&link)) != KTLS_STATUS_OK)
     {
         CHECK(status == KTLS_STATUS_WANT_READ || status == KTLS_STATUS_DATA_WAITING);
         if (status == KTLS_STATUS_DATA_WAITING)
@@ -155,41 +155,42 @@ static bool Full_at_the_answer_once(int32_t flags, int32_t count)
         }
     }
     CHECK_EQ(filled, 0);
-    CheckServerSeesCount(&link, count);
+    CheckServerChainLength(&link, count);
     Link_TransferBothWays(&link, 1000);
     Link_Free(&link);
     return waited;
 }
 
-/* One record for each message, and several for one. */
-static void Full_at_the_answer(int32_t flags)
+/* With one record per message, and with several records for a message. */
+static void Full_at_the_response(int32_t flags)
 {
     static const int32_t s_counts[] = {2, 60};
     for (size_t i = 0; i < 2; i++)
     {
         int attempts = 1;
-        while (!Full_at_the_answer_once(flags, s_counts[i]))
+        while (!Full_at_the_response_once(flags, s_counts[i]))
         {
             CHECK(++attempts <= 20);
         }
     }
 }
 
-static void Full_at_the_answer_in_user_space(void)
+static void Full_at_the_response_in_user_space(void)
 {
-    Full_at_the_answer(0);
+    Full_at_the_response(0);
 }
 
-static void Full_at_the_answer_in_the_kernel(void)
+static void Full_at_the_response_in_the_kernel(void)
 {
-    Full_at_the_answer(KTLS_FLAG_ENABLE_KTLS);
+    Full_at_the_response(KTLS_FLAG_ENABLE_KTLS);
 }
 
-/* Writes until nothing fits. Returns the bytes taken; OpenSSL holds a record of what follows them. */
+/* Writes until the socket is full. Returns the number of bytes written. OpenSSL holds a record with the bytes that
+ * follow. */
 static size_t WriteUntilFull(KtlsConnection* connection, int socket, const uint8_t* data, size_t length)
 {
     size_t written = 0;
-    for (size_t taken; (taken = Link_SendSome(connection, socket, data + written, length - written)) > 0;)
+    for (size_t taken; (taken = Link_SendPart(connection, socket, data + written, length - written)) > 0;)
     {
         written += taken;
     }
@@ -197,7 +198,7 @@ static size_t WriteUntilFull(KtlsConnection* connection, int socket, const uint8
     return written;
 }
 
-/* Reads all there is now and checks it against the pattern. */
+/* Reads the available bytes and compares them with the pattern. */
 static size_t ReadPattern(KtlsConnection* connection, int socket, const uint8_t* data, size_t from)
 {
     KtlsResult result;
@@ -208,8 +209,8 @@ static size_t ReadPattern(KtlsConnection* connection, int socket, const uint8_t*
     return from + (size_t)result.bytes;
 }
 
-/* The request meets a client whose own Write waits for room, as one that uploads does. */
-static void A_write_of_the_client_waits(void)
+/* The request arrives while a Write of the client waits for send buffer space, as in an upload. */
+static void A_write_of_the_client_is_pending(void)
 {
     enum
     {
@@ -223,14 +224,14 @@ static void A_write_of_the_client_waits(void)
         data[i] = Fixture_PatternAt(i);
     }
     Link link = Request_Establish(0, 0, 0, true);
-    CHECK_EQ(Request_Once(&link), KTLS_STATUS_WANT_READ);
+    CHECK_EQ(Request_Step(&link), KTLS_STATUS_WANT_READ);
     Fixture_ShrinkBuffers(&link.pair);
     size_t written = WriteUntilFull(link.client, link.pair.client, data, SIZE);
     size_t received = 0;
-    Request_Pause(&link);
+    Request_ReadToPause(&link);
     bool waits = true;
     int32_t status;
-    while ((status = Request_Once(&link)) != KTLS_STATUS_OK)
+    while ((status = Request_Step(&link)) != KTLS_STATUS_OK)
     {
         if (waits)
         {
@@ -242,7 +243,8 @@ static void A_write_of_the_client_waits(void)
             waits = result.status != KTLS_STATUS_OK;
             if (!waits)
             {
-                CHECK_EQ(KtlsNative_Write(link.client, link.pair.client, data, 1, &result), EBUSY);
+                CHECK_EQ(KtlsNative_Write(link.client, link.pair.client, data, 1, &result), 0);
+                CHECK_EQ(result.status, KTLS_STATUS_WANT_CERTIFICATE);
             }
         }
         else
@@ -262,8 +264,8 @@ static void A_write_of_the_client_waits(void)
     free(data);
 }
 
-/* OpenSSL would end the connection. */
-static void A_write_of_the_server_waits(void)
+/* Without the EBUSY OpenSSL would end the connection. */
+static void A_write_of_the_server_is_pending(void)
 {
     enum
     {
@@ -276,7 +278,7 @@ static void A_write_of_the_server_waits(void)
     Fixture_ShrinkBuffers(&link.pair);
     size_t written = WriteUntilFull(link.server, link.pair.server, data, SIZE);
     size_t received = 0;
-    Request_CheckRefusal(link.server, link.pair.server, EBUSY);
+    Request_CheckError(link.server, link.pair.server, EBUSY);
     do
     {
         received = ReadPattern(link.client, link.pair.client, data, received);
@@ -284,14 +286,14 @@ static void A_write_of_the_server_waits(void)
             KtlsNative_Write(link.server, link.pair.server, data + written, (int32_t)(SIZE - written), &result), 0);
         written += (size_t)result.bytes;
     } while (result.status == KTLS_STATUS_WANT_WRITE);
-    int32_t status = Request_Once(&link);
+    int32_t status = Request_Step(&link);
     while (received < written)
     {
         received = ReadPattern(link.client, link.pair.client, data, received);
-        status = status == KTLS_STATUS_WANT_WRITE ? Request_Once(&link) : status;
+        status = status == KTLS_STATUS_WANT_WRITE ? Request_Step(&link) : status;
     }
-    Request_StartAndPause(&link);
-    Request_Answer(&link, -1);
+    Request_StartAndReadToPause(&link);
+    Request_Respond(&link, -1);
     CHECK_EQ(Request_Finish(&link, Fixture_Accept, 0).status, KTLS_STATUS_OK);
     Link_TransferBothWays(&link, 50000);
     Link_Free(&link);
@@ -301,8 +303,8 @@ static void A_write_of_the_server_waits(void)
 const Test g_postHandshakeFullTests[] = {
     {"post-handshake: a full socket at the request", Full_at_the_request_in_user_space, false},
     {"post-handshake: a full socket at the request, in the kernel", Full_at_the_request_in_the_kernel, true},
-    {"post-handshake: a full socket at the answer", Full_at_the_answer_in_user_space, false},
-    {"post-handshake: a full socket at the answer, in the kernel", Full_at_the_answer_in_the_kernel, true},
-    {"post-handshake: a write of the client's waits", A_write_of_the_client_waits, false},
-    {"post-handshake: a write of the server's waits", A_write_of_the_server_waits, false},
+    {"post-handshake: a full socket at the response", Full_at_the_response_in_user_space, false},
+    {"post-handshake: a full socket at the response, in the kernel", Full_at_the_response_in_the_kernel, true},
+    {"post-handshake: a write of the client is pending", A_write_of_the_client_is_pending, false},
+    {"post-handshake: a write of the server is pending", A_write_of_the_server_is_pending, false},
     {NULL, NULL, false}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sessions of shim clients: taken from one connection, used on others.
+ * Client sessions that are taken from one connection and used on others.
  */
 #include "fixture.h"
 #include "test.h"
@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-/* Both contexts live as long as a test: tickets are sealed with keys of the server's. */
+/* Both contexts live until the end of a test, because the server context has the ticket keys. */
 typedef struct Ends
 {
     KtlsContext* client;
@@ -39,14 +39,14 @@ static Link Create(const Ends* ends)
 {
     Link link;
     memset(&link, 0, sizeof(link));
-    CHECK_EQ(KtlsPair_Open(&link.pair), 0);
+    Fixture_OpenPair(&link.pair);
     link.client = Fixture_CreateConnection(ends->client, link.pair.client, "localhost");
     link.server = Fixture_CreateConnection(ends->server, link.pair.server, NULL);
     link.verify = Fixture_Accept;
     return link;
 }
 
-/* One connection, with that session where there is one. Returns whether it was resumed. */
+/* Makes a connection, with the session unless it is NULL. Returns whether it was resumed. */
 static bool Connect(const Ends* ends, KtlsSession* session, KtlsSession** next)
 {
     KtlsConnectionInfo info;
@@ -57,14 +57,14 @@ static bool Connect(const Ends* ends, KtlsSession* session, KtlsSession** next)
     {
         CHECK_EQ(KtlsNative_UseSession(link.client, session), 0);
     }
-    Link_CompleteWell(&link); /* reads the tickets on its way */
+    Link_Complete(&link); /* also reads the tickets */
     CHECK_EQ(KtlsNative_GetConnectionInfo(link.client, &info), 0);
     CHECK_EQ(verified, info.resumed == 0);
     CHECK_EQ(KtlsNative_TakeSession(link.client, next), 0);
     KtlsSession* none = (KtlsSession*)&link;
     CHECK_EQ(KtlsNative_TakeSession(link.client, &none), 0);
     CHECK(none == NULL);
-    Link_Free(&link); /* without close_notify: that does not spoil the session */
+    Link_Free(&link); /* without close_notify, which keeps the session resumable */
     return info.resumed != 0;
 }
 
@@ -75,7 +75,10 @@ static void CheckInfo(KtlsSession* session, int32_t version)
     CHECK_EQ(KtlsNative_SessionInfo(session, &info), 0);
     CHECK_EQ(info.protocolVersion, version);
     CHECK_EQ(info.resumable, 1);
-    CHECK(info.createdSeconds >= time(NULL) - 100 && info.createdSeconds <= time(NULL));
+    /* time(2) is not used: its seconds may start a tick later than those of the clock that OpenSSL reads. */
+    struct timespec now;
+    CHECK(clock_gettime(CLOCK_REALTIME, &now) == 0);
+    CHECK(info.createdSeconds >= now.tv_sec - 100 && info.createdSeconds <= now.tv_sec);
     CHECK(info.timeoutSeconds > 0);
     CHECK(info.ticketLifetimeSeconds > 0);
     Test_Note(
@@ -83,7 +86,7 @@ static void CheckInfo(KtlsSession* session, int32_t version)
         (long long)info.timeoutSeconds, (long long)info.ticketLifetimeSeconds);
 }
 
-/* Each TLS 1.3 connection brings the ticket of the next. */
+/* Each TLS 1.3 connection provides the ticket for the next one. */
 static void Resume_tls13(int32_t flags)
 {
     Ends ends = CreateEnds(TLS1_3_VERSION, flags, 0);
@@ -105,7 +108,7 @@ static void Resume_tls13(int32_t flags)
     FreeEnds(&ends);
 }
 
-/* The TLS 1.2 one is used again and again. */
+/* A TLS 1.2 session is used repeatedly. */
 static void Resume_tls12(int32_t flags)
 {
     Ends ends = CreateEnds(TLS1_2_VERSION, flags, 0);
@@ -135,7 +138,7 @@ static void Resume_in_the_kernel(void)
     Resume_tls13(KTLS_FLAG_ENABLE_KTLS);
 }
 
-/* The tickets come to a client whose receiving is in the kernel, with nothing else to read. */
+/* Tickets arrive, without data, at a client whose kernel decrypts. */
 static void Tickets_under_a_kernel_receive_path(void)
 {
     Ends ends = CreateEnds(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS, 0);
@@ -178,7 +181,7 @@ static void A_server_without_tickets(void)
     }
 }
 
-/* To a server that cannot know it: a full handshake, with its certificate. */
+/* Offers a session to another server, which performs a full handshake. */
 static void A_session_of_another_server(void)
 {
     for (int32_t version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++)
@@ -197,8 +200,8 @@ static void A_session_of_another_server(void)
     }
 }
 
-/* A fatal alert ends what was agreed with this peer (RFC 5246, 7.2.2). */
-static void A_failed_connection_spoils_its_session(void)
+/* A fatal alert makes the session not resumable (RFC 5246, 7.2.2). */
+static void A_fatal_alert_invalidates_the_session(void)
 {
     Ends ends = CreateEnds(TLS1_2_VERSION, 0, 0);
     Link link = Create(&ends);
@@ -206,11 +209,11 @@ static void A_failed_connection_spoils_its_session(void)
     KtlsSessionInfo info;
     KtlsResult result;
     uint8_t byte = 0;
-    Link_CompleteWell(&link);
+    Link_Complete(&link);
     CHECK_EQ(KtlsNative_TakeSession(link.client, &session), 0);
     CHECK_EQ(KtlsNative_SessionInfo(session, &info), 0);
     CHECK_EQ(info.resumable, 1);
-    /* A record that no key of theirs made. */
+    /* A record that the peer's key did not encrypt. */
     static const uint8_t s_forged[] = {23, 3,  3,  0,  32, 1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14,
                                        15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32};
     CHECK(send(link.pair.server, s_forged, sizeof(s_forged), MSG_NOSIGNAL) == sizeof(s_forged));
@@ -223,8 +226,9 @@ static void A_failed_connection_spoils_its_session(void)
     FreeEnds(&ends);
 }
 
-/* FIN without close_notify, read by a client that has sent its own, or has not: the data may be cut short, and what was
- * agreed is as good as before (RFC 5246, 7.2.1). So in the kernel, where OpenSSL need not hear of it. */
+/* A client reads a FIN without close_notify, before or after it has sent its own close_notify. Data may be missing, but
+ * the session stays resumable (RFC 5246, 7.2.1). The same applies if the kernel decrypts and OpenSSL does not see the
+ * FIN. */
 static void Truncate(int32_t version, int32_t flags, bool closed)
 {
     Ends ends = CreateEnds(version, flags, 0);
@@ -233,7 +237,7 @@ static void Truncate(int32_t version, int32_t flags, bool closed)
     KtlsSession* next = NULL;
     KtlsResult result;
     uint8_t byte = 0;
-    Link_CompleteWell(&link);
+    Link_Complete(&link);
     CHECK_EQ(KtlsNative_TakeSession(link.client, &session), 0);
     if (closed)
     {
@@ -265,12 +269,12 @@ static void TruncateAll(int32_t flags)
     }
 }
 
-static void A_truncated_connection_leaves_its_session(void)
+static void Truncation_keeps_the_session(void)
 {
     TruncateAll(0);
 }
 
-static void A_truncated_connection_leaves_its_session_kernel(void)
+static void Truncation_keeps_the_session_kernel(void)
 {
     TruncateAll(KTLS_FLAG_ENABLE_KTLS);
 }
@@ -303,15 +307,15 @@ static void Arguments(void)
     CHECK_EQ(KtlsNative_SessionInfo(session, NULL), EINVAL);
     KtlsNative_SessionFree(NULL);
     KtlsNative_SessionFree(bad);
-    /* The connection keeps what it uses. */
+    /* The connection holds its own reference. */
     KtlsNative_SessionFree(session);
-    Link_CompleteWell(&link);
+    Link_Complete(&link);
     Link_Free(&link);
     FreeEnds(&ends);
 }
 
-/* A ticket outlives one change of the key, and not two. (Of TLS 1.2, an OpenSSL client does not show the one it gets in
- * its place.) */
+/* A ticket stays valid after one rotation of the keys, but not after two. (With TLS 1.2, an OpenSSL client does not
+ * report the ticket that replaces it.) */
 static void RotateKeys(int32_t version)
 {
     Ends ends = CreateEnds(version, 0, 0);
@@ -344,14 +348,13 @@ static void Ticket_keys_rotate(void)
 
 const Test g_resumeTests[] = {
     {"resume: ticket keys rotate", Ticket_keys_rotate, false},
-    {"resume: shim clients do", Resume_in_user_space, false},
-    {"resume: shim clients do, in the kernel", Resume_in_the_kernel, true},
+    {"resume: shim clients", Resume_in_user_space, false},
+    {"resume: shim clients, in the kernel", Resume_in_the_kernel, true},
     {"resume: tickets under a kernel receive path", Tickets_under_a_kernel_receive_path, true},
     {"resume: a server without tickets", A_server_without_tickets, false},
     {"resume: a session of another server", A_session_of_another_server, false},
-    {"resume: a failed connection spoils its session", A_failed_connection_spoils_its_session, false},
-    {"resume: a truncated connection leaves its session", A_truncated_connection_leaves_its_session, false},
-    {"resume: a truncated connection leaves its session, in the kernel",
-     A_truncated_connection_leaves_its_session_kernel, true},
+    {"resume: a fatal alert invalidates the session", A_fatal_alert_invalidates_the_session, false},
+    {"resume: truncation keeps the session", Truncation_keeps_the_session, false},
+    {"resume: truncation keeps the session, in the kernel", Truncation_keeps_the_session_kernel, true},
     {"resume: arguments", Arguments, false},
     {NULL, NULL, false}};

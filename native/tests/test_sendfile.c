@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Files by sendfile(2), where the kernel encrypts.
+ * Sending files with sendfile(2) if the kernel encrypts.
  */
 #include "fixture.h"
 #include "test.h"
@@ -18,7 +18,7 @@ enum
     FILE_SIZE = 300 * 1000
 };
 
-/* A file in memory, of the pattern. */
+/* Creates a file in memory that contains the pattern. */
 static int OpenFile(void)
 {
     static uint8_t s_content[FILE_SIZE];
@@ -78,8 +78,8 @@ static void Arguments(void)
     Link_Free(&link);
 }
 
-/* Plaintext must not get out where OpenSSL encrypts. */
-static void Refused_where_openssl_sends(void)
+/* No plaintext may be sent if OpenSSL encrypts. */
+static void Rejected_if_openssl_encrypts(void)
 {
     KtlsResult result;
     int file = OpenFile();
@@ -122,7 +122,7 @@ static void Sections_arrive(void)
     }
 }
 
-static void What_cannot_be_sent(void)
+static void Unsupported_files(void)
 {
     KtlsResult result;
     int ends[2];
@@ -142,13 +142,15 @@ static void What_cannot_be_sent(void)
     (void)close(ends[0]);
     (void)close(ends[1]);
     (void)close(file);
-    /* Nothing of it is on the wire. */
+    /* Nothing was sent. */
     Link_TransferBothWays(&link, 1000);
     Link_Free(&link);
 }
 
-static void Wants_room(void)
+static void Full_socket(void)
 {
+    /* About forty times the size of the buffers. */
+    const int64_t section = 80 * 1000;
     KtlsResult result;
     int file = OpenFile();
     Link link = Link_Establish(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
@@ -156,9 +158,9 @@ static void Wants_room(void)
     int64_t sent = 0;
     int waits = 0;
     int64_t received = 0;
-    while (sent < FILE_SIZE)
+    while (sent < section)
     {
-        SendStep(&link, file, sent, (int32_t)(FILE_SIZE - sent), &result);
+        SendStep(&link, file, sent, (int32_t)(section - sent), &result);
         if (result.status == KTLS_STATUS_WANT_WRITE)
         {
             CHECK_EQ(result.bytes, 0);
@@ -183,7 +185,7 @@ static void Wants_room(void)
     Link_Free(&link);
 }
 
-/* After close_notify, and when the peer is gone: no signal, an answer. */
+/* After close_notify and after a reset the call fails without a signal. */
 static void Closed(void)
 {
     KtlsResult result;
@@ -202,7 +204,7 @@ static void Closed(void)
     CHECK_EQ(result.status, KTLS_STATUS_SYSCALL);
     CHECK(result.sysErrno == ECONNRESET || result.sysErrno == EPIPE);
     SendStep(&link, file, 0, 1000, &result);
-    /* The TLS layer remembers a reset, plain TCP tells it once. */
+    /* The TLS layer repeats the error of a reset. Plain TCP reports it once. */
     CHECK_EQ(result.status, KTLS_STATUS_SYSCALL);
     CHECK(result.sysErrno == ECONNRESET || result.sysErrno == EPIPE);
 
@@ -213,9 +215,9 @@ static void Closed(void)
 
 const Test g_sendFileTests[] = {
     {"sendfile: arguments", Arguments, false},
-    {"sendfile: refused where OpenSSL sends", Refused_where_openssl_sends, false},
+    {"sendfile: rejected if OpenSSL encrypts", Rejected_if_openssl_encrypts, false},
     {"sendfile: sections arrive", Sections_arrive, true},
-    {"sendfile: what cannot be sent", What_cannot_be_sent, true},
-    {"sendfile: wants room", Wants_room, true},
+    {"sendfile: unsupported files", Unsupported_files, true},
+    {"sendfile: full socket", Full_socket, true},
     {"sendfile: closed", Closed, true},
     {NULL, NULL, false}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What a server is told about: names of sessions, signature algorithms, an OCSP response; and Finished messages.
+ * Options of a server: session ID contexts, signature algorithms, OCSP responses; and Finished messages.
  */
 #include "fixture.h"
 #include "test.h"
@@ -13,7 +13,7 @@
 
 static const uint8_t s_response[] = {0x30, 0x03, 0x0A, 0x01, 0x06};
 
-/* Tickets of one context, shown to a connection that was switched to another: the keys are the same. */
+/* Offers tickets of one context to a connection that was switched to another one. The ticket keys are the same. */
 static bool ResumesAcross(int32_t version, const char* firstName, const char* secondName)
 {
     KtlsContextOptions clientOptions = Fixture_ClientOptions(version);
@@ -32,14 +32,14 @@ static bool ResumesAcross(int32_t version, const char* firstName, const char* se
         options.sessionIdContextLength = names[i] != NULL ? (int32_t)strlen(names[i]) : 0;
         Link link;
         memset(&link, 0, sizeof(link));
-        CHECK_EQ(KtlsPair_Open(&link.pair), 0);
+        Fixture_OpenPair(&link.pair);
         link.verify = Fixture_Accept;
         link.client = Fixture_CreateConnection(client, link.pair.client, "localhost");
         link.server = Fixture_CreateConnection(first, link.pair.server, NULL);
         CHECK_EQ(session != NULL ? KtlsNative_UseSession(link.client, session) : 0, 0);
         Link_RunToPause(&link, KTLS_STATUS_WANT_CLIENT_HELLO);
         Link_Switch(&link, &options);
-        Link_CompleteWell(&link);
+        Link_Complete(&link);
         CHECK_EQ(KtlsNative_GetConnectionInfo(link.client, &info), 0);
         KtlsNative_SessionFree(session);
         session = NULL;
@@ -52,7 +52,7 @@ static bool ResumesAcross(int32_t version, const char* firstName, const char* se
     return info.resumed != 0;
 }
 
-static void Names_of_sessions(void)
+static void Session_id_contexts(void)
 {
     for (int32_t version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++)
     {
@@ -75,10 +75,10 @@ static void Signature_algorithms(void)
             KtlsContextOptions* options = side == 0 ? &client : &server;
             options->signatureAlgorithms = "RSA-PSS+SHA256:ECDSA+SHA256";
             Link link = Link_Create(&client, &server);
-            Link_CompleteWell(&link);
+            Link_Complete(&link);
             Link_Free(&link);
 
-            /* The server has an EC key only. */
+            /* The server has only an EC key. */
             options->signatureAlgorithms = "RSA-PSS+SHA256";
             link = Link_Create(&client, &server);
             Link_Run(&link);
@@ -89,7 +89,7 @@ static void Signature_algorithms(void)
     }
 }
 
-static void Refused(KtlsContextOptions options)
+static void CheckRejected(KtlsContextOptions options)
 {
     KtlsContext* context = NULL;
     KtlsResult result;
@@ -100,22 +100,22 @@ static void Refused(KtlsContextOptions options)
     CHECK(ERR_peek_error() == 0);
 }
 
-static void Options_that_openssl_refuses(void)
+static void Options_that_openssl_rejects(void)
 {
     static const uint8_t s_noDer[] = {1, 2, 3};
     const KtlsBlob bad[2] = {g_fixture.chain[0], {s_noDer, sizeof(s_noDer), 0}};
     Fixture_Initialize();
     KtlsContextOptions options = Fixture_ServerOptions(0);
     options.signatureAlgorithms = "no-such-algorithm";
-    Refused(options);
+    CheckRejected(options);
     options = Fixture_ServerOptions(0);
     options.clientCas = bad;
     options.clientCaCount = 2;
-    Refused(options);
+    CheckRejected(options);
 }
 
-/* OCSPResponse (RFC 6960, 4.2.1) of that length, with nothing in its basic response but zeros. From 3.6 on OpenSSL
- * takes responses apart before it sends them. */
+/* Builds an OCSPResponse (RFC 6960, 4.2.1) of this length whose basic response contains only zeros. Since 3.6 OpenSSL
+ * parses responses before it sends them. */
 static void FillResponse(uint8_t* response, int32_t length)
 {
     static const uint8_t s_start[] = {0x30, 0x82, 0,    0, 0x0A, 1, 0, 0xA0, 0x82, 0, 0, 0x30, 0x82, 0, 0,
@@ -132,7 +132,7 @@ static void FillResponse(uint8_t* response, int32_t length)
     }
 }
 
-/* A plain client that asks for a response, or not. Returns the length of what came, -1 for none. */
+/* A plain client that may request a response. Returns the length of the response, or -1. */
 static long Staple(int32_t version, bool asks, bool paused, int32_t length)
 {
     KtlsPair pair;
@@ -149,7 +149,7 @@ static long Staple(int32_t version, bool asks, bool paused, int32_t length)
     KtlsContextOptions options = Fixture_ServerOptions(version);
     KtlsContext* context = Fixture_CreateContext(&options);
     KtlsContext* first = Fixture_CreateContext(&pausing);
-    CHECK_EQ(KtlsPair_Open(&pair), 0);
+    Fixture_OpenPair(&pair);
     KtlsConnection* shim = Fixture_CreateConnection(paused ? first : context, pair.server, NULL);
     SSL_CTX* client = SSL_CTX_new(TLS_client_method());
     SSL* plain = SSL_new(client);
@@ -211,7 +211,7 @@ static void Stapling_arguments(void)
     CHECK_EQ(KtlsNative_SetOcspResponse(link.server, s_response, 0), EINVAL);
     CHECK_EQ(KtlsNative_SetOcspResponse(link.server, s_response, -1), EINVAL);
     CHECK_EQ(KtlsNative_SetOcspResponse(link.server, s_response, 16001), EINVAL);
-    /* What is replaced is freed: 320 MB otherwise. */
+    /* A replaced response is freed. Otherwise this would use 320 MB. */
     uint8_t response[16000] = {0};
     FillResponse(response, sizeof(response));
     for (int i = 0; i < 20000; i++)
@@ -221,7 +221,7 @@ static void Stapling_arguments(void)
     struct rusage usage;
     CHECK(getrusage(RUSAGE_SELF, &usage) == 0);
     Test_Note("at most %ld MB", usage.ru_maxrss / 1024);
-    CHECK(usage.ru_maxrss < 160L * 1024 || getenv("ASAN_OPTIONS") != NULL); /* ASAN keeps what was freed for a while */
+    CHECK(usage.ru_maxrss < 160L * 1024 || getenv("ASAN_OPTIONS") != NULL); /* ASAN delays the reuse of freed memory */
     CHECK_EQ(KtlsNative_Handshake(link.server, link.pair.server, NULL, 0, &link.serverResult), 0);
     CHECK_EQ(KtlsNative_SetOcspResponse(link.server, s_response, 5), EBUSY);
     Link_Free(&link);
@@ -238,7 +238,7 @@ static void Finished_messages(void)
         KtlsContextOptions server = Fixture_ServerOptions(version);
         Link link = Link_Create(&client, &server);
         CHECK_EQ(KtlsNative_GetFinished(link.client, 0, ours, sizeof(ours), &length), ENODATA);
-        Link_CompleteWell(&link);
+        Link_Complete(&link);
         for (int32_t peer = 0; peer < 2; peer++)
         {
             CHECK_EQ(KtlsNative_GetFinished(link.client, peer, NULL, 0, &length), ERANGE);
@@ -258,9 +258,9 @@ static void Finished_messages(void)
 }
 
 const Test g_serverOptionTests[] = {
-    {"server options: names of sessions", Names_of_sessions, false},
+    {"server options: session ID contexts", Session_id_contexts, false},
     {"server options: signature algorithms", Signature_algorithms, false},
-    {"server options: what OpenSSL refuses", Options_that_openssl_refuses, false},
+    {"server options: options that OpenSSL rejects", Options_that_openssl_rejects, false},
     {"server options: stapling", Stapling, false},
     {"server options: stapling, arguments", Stapling_arguments, false},
     {"server options: Finished messages", Finished_messages, false},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Tickets, resumption and renegotiation, against a plain OpenSSL peer that does what the shim does not.
+ * Tickets, resumption and renegotiation with a plain OpenSSL peer, which supports more than the shim.
  */
 #include "fixture.h"
 #include "test.h"
@@ -20,11 +20,11 @@ static int KeepSession(SSL* ssl, SSL_SESSION* session)
     return 1;
 }
 
-/* One connection of a plain client to a shim server; returns whether it resumed s_session. */
+/* Connects a plain client to a shim server. Returns whether it resumed s_session. */
 static bool Connect(KtlsContext* server, SSL_CTX* client)
 {
     KtlsPair pair;
-    CHECK_EQ(KtlsPair_Open(&pair), 0);
+    Fixture_OpenPair(&pair);
     KtlsConnection* shim = Fixture_CreateConnection(server, pair.server, NULL);
     SSL* plain = SSL_new(client);
     CHECK(plain != NULL && SSL_set_fd(plain, pair.client) == 1);
@@ -35,12 +35,12 @@ static bool Connect(KtlsContext* server, SSL_CTX* client)
     }
     Fixture_ShakeHands(shim, pair.server, plain);
 
-    /* A byte each way, so that the tickets have been read. */
+    /* Transfers a byte each way, so that the tickets are read. */
     uint8_t byte = 5;
     KtlsResult result;
     CHECK(SSL_write(plain, &byte, 1) == 1);
     Link_ReadOne(shim, pair.server, &byte, 1, &result);
-    CHECK_EQ(Link_SendSome(shim, pair.server, &byte, 1), 1);
+    CHECK_EQ(Link_SendPart(shim, pair.server, &byte, 1), 1);
     Fixture_Wait(pair.client, POLLIN);
     while (SSL_read(plain, &byte, 1) != 1)
     {
@@ -49,7 +49,7 @@ static bool Connect(KtlsContext* server, SSL_CTX* client)
     KtlsConnectionInfo info;
     CHECK_EQ(KtlsNative_GetConnectionInfo(shim, &info), 0);
     CHECK_EQ(info.resumed, SSL_session_reused(plain));
-    (void)SSL_shutdown(plain); /* or the session counts as broken */
+    (void)SSL_shutdown(plain); /* otherwise the session is not resumable */
     SSL_free(plain);
     KtlsNative_ConnectionFree(shim);
     KtlsPair_Close(&pair);
@@ -94,7 +94,7 @@ static void Tickets_do_not_disturb_the_data(void)
     Link link = Link_Establish(TLS1_3_VERSION, 0);
     KtlsResult result;
     uint8_t buffer[64];
-    CHECK_EQ(Link_SendSome(link.server, link.pair.server, (const uint8_t*)"at once", 7), 7);
+    CHECK_EQ(Link_SendPart(link.server, link.pair.server, (const uint8_t*)"at once", 7), 7);
     Link_ReadOne(link.client, link.pair.client, buffer, sizeof(buffer), &result);
     CHECK_EQ(result.bytes, 7);
     CHECK(memcmp(buffer, "at once", 7) == 0);
@@ -103,7 +103,7 @@ static void Tickets_do_not_disturb_the_data(void)
 
 static void A_connection_outlives_its_context(void)
 {
-    /* Link_Create gives the contexts up at once: the ALPN list must still be there for the selection. */
+    /* Link_Create releases the contexts. The ALPN list must still be valid during the selection. */
     static const uint8_t s_alpn[] = {2, 'h', '2'};
     KtlsContextOptions client = Fixture_ClientOptions(0);
     KtlsContextOptions server = Fixture_ServerOptions(0);
@@ -116,13 +116,13 @@ static void A_connection_outlives_its_context(void)
     Link_Free(&link);
 }
 
-/* A TLS 1.2 server asks a shim client to renegotiate. Returns the client's result of reading that. */
+/* A TLS 1.2 server requests a renegotiation from a shim client. Returns the result of the client's Read. */
 static KtlsResult Renegotiate(int32_t flags)
 {
     KtlsPair pair;
     KtlsResult result;
     Fixture_Initialize();
-    CHECK_EQ(KtlsPair_Open(&pair), 0);
+    Fixture_OpenPair(&pair);
     KtlsContextOptions options = Fixture_ClientOptions(TLS1_2_VERSION);
     options.flags |= flags;
     KtlsContext* context = Fixture_CreateContext(&options);
@@ -130,7 +130,7 @@ static KtlsResult Renegotiate(int32_t flags)
     SSL_CTX* server = SSL_CTX_new(TLS_server_method());
     CHECK(server != NULL && SSL_CTX_use_certificate(server, g_fixture.leaf) == 1);
     CHECK(SSL_CTX_use_PrivateKey(server, g_fixture.key) == 1);
-    /* Or the renegotiation resumes, and no certificate comes. */
+    /* Otherwise the renegotiation resumes the session and sends no certificate. */
     (void)SSL_CTX_set_options(server, SSL_OP_NO_SESSION_RESUMPTION_ON_RENEGOTIATION);
     SSL* plain = SSL_new(server);
     CHECK(plain != NULL && SSL_set_fd(plain, pair.server) == 1);
@@ -154,15 +154,16 @@ static KtlsResult Renegotiate(int32_t flags)
     return result;
 }
 
-static void Renegotiation_is_refused(void)
+static void Renegotiation_is_rejected(void)
 {
-    /* By a warning alert, which this server takes for the end: the client itself is not harmed by the request. */
+    /* The client sends a warning alert, which ends the connection for this server. The request does not break the
+     * client. */
     KtlsResult result = Renegotiate(0);
     CHECK(result.reason != SSL_R_CERTIFICATE_VERIFY_FAILED);
     CHECK(result.status != KTLS_STATUS_OK);
 }
 
-static void A_certificate_under_read_is_refused(void)
+static void A_certificate_under_read_is_rejected(void)
 {
     KtlsResult result = Renegotiate(KTLS_FLAG_ALLOW_RENEGOTIATION);
     CHECK_EQ(result.status, KTLS_STATUS_TLS_ERROR);
@@ -174,6 +175,6 @@ const Test g_sessionTests[] = {
     {"session: NO_TICKETS means none", No_tickets, false},
     {"session: tickets do not disturb the data", Tickets_do_not_disturb_the_data, false},
     {"session: a connection outlives its context", A_connection_outlives_its_context, false},
-    {"session: renegotiation is refused", Renegotiation_is_refused, false},
-    {"session: a certificate under Read is refused", A_certificate_under_read_is_refused, false},
+    {"session: renegotiation is rejected", Renegotiation_is_rejected, false},
+    {"session: a certificate under Read is rejected", A_certificate_under_read_is_rejected, false},
     {NULL, NULL, false}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * What SocketSend makes of segments: a stream of bytes, in few TCP segments, of which none waits.
+ * SocketSend sends the segments as one byte stream, in few TCP segments, without delay.
  */
 #include "fixture.h"
 #include "test.h"
@@ -54,7 +54,7 @@ static void Set(int socket, int level, int option, int value)
     CHECK_EQ(setsockopt(socket, level, option, &value, sizeof(value)), 0);
 }
 
-/* Through plain TCP and through the kernel's TLS alike. */
+/* Receives from plain TCP or from the kernel's TLS. */
 static void Receive(int socket, size_t size)
 {
     memset(g_received, 0, sizeof(g_received));
@@ -74,7 +74,7 @@ static void Receive(int socket, size_t size)
     CHECK(memcmp(g_sent, g_received, size) == 0);
 }
 
-/* Cuts the first bytes into segments of these lengths, sends them at once, and reads them back. */
+/* Splits the first bytes into segments of these lengths, sends them with one call, and receives them. */
 static void SendCut(const KtlsPair* pair, const int32_t* lengths, int32_t count)
 {
     KtlsBlob segments[MAX_SEGMENTS];
@@ -109,7 +109,7 @@ static void SendAllCuts(const KtlsPair* pair)
     SendCut(pair, many, MAX_SEGMENTS);
 }
 
-/* The newest version that the kernel sends and receives: TLS 1.3 from OpenSSL 3.2 on. */
+/* Returns the newest version that the kernel encrypts and decrypts: TLS 1.3 since OpenSSL 3.2. */
 static int NewestVersion(void)
 {
     return OpenSSL_version_num() >= 0x30200000L ? TLS1_3_VERSION : TLS1_2_VERSION;
@@ -126,7 +126,7 @@ static void Segments_are_one_stream_kernel(void)
 {
     Link link = Link_Establish(NewestVersion(), KTLS_FLAG_ENABLE_KTLS);
     FillPattern();
-    /* The tickets, which are no data, come first. */
+    /* Reads the tickets first, because they are not data. */
     uint8_t nothing[1];
     KtlsResult result;
     Link_TransferBothWays(&link, 100);
@@ -136,8 +136,8 @@ static void Segments_are_one_stream_kernel(void)
     Link_Free(&link);
 }
 
-/* A segment holds 64 KiB on loopback, and TCP sends what is half the peer's window, here 32 KiB: three, where each
- * record by itself would make five. */
+/* On loopback a segment holds 64 KiB, and TCP sends at half the peer's window, here 32 KiB. This takes three segments.
+ * With one segment per record it would take five. */
 static void Records_share_segments(void)
 {
     const size_t size = 4 * RECORD + 1;
@@ -156,10 +156,10 @@ static void Records_share_segments(void)
     Link_Free(&link);
 }
 
-/* Whatever room there is: what TCP has of a send is on its way when the call returns, for nothing may follow it. A
- * record starts a segment of its own where the last one has as many pages as it can hold, and room may end just there.
- */
-static void What_is_taken_does_not_wait(void)
+/* With any size of the send buffer, TCP must have sent all accepted data when the call returns, because no data may
+ * follow. A record starts a new segment if the last one has its maximum number of pages, and the buffer may become full
+ * at that point. */
+static void Sent_data_is_not_delayed(void)
 {
     FillPattern();
     int partial = 0;
@@ -184,5 +184,5 @@ const Test g_socketSendTests[] = {
     {"socket send: segments are one stream", Segments_are_one_stream, false},
     {"socket send: segments are one stream, kernel", Segments_are_one_stream_kernel, true},
     {"socket send: records share segments", Records_share_segments, true},
-    {"socket send: what is taken does not wait", What_is_taken_does_not_wait, true},
+    {"socket send: sent data is not delayed", Sent_data_is_not_delayed, true},
     {NULL, NULL, false}};

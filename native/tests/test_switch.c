@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A server that chooses its context by the ClientHello: everything of the other one holds.
+ * A server that selects its context after the ClientHello: all settings of the new context apply.
  */
 #include "fixture.h"
 #include "test.h"
@@ -14,7 +14,7 @@
 static const uint8_t s_h2AndHttp[] = {2, 'h', '2', 8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
 static const uint8_t s_h2[] = {2, 'h', '2'};
 
-/* The switched-to context has what the first lacks: certificate, ALPN, version, ciphers. */
+/* The second context has settings that the first lacks: certificate, ALPN, version, ciphers. */
 static void Switch_to(int32_t version, int32_t firstFlags, int32_t flags)
 {
     KtlsContextOptions client = Fixture_ClientOptions(0);
@@ -26,7 +26,7 @@ static void Switch_to(int32_t version, int32_t firstFlags, int32_t flags)
     first.flags |= firstFlags;
     first.cipherList = "ECDHE-ECDSA-AES128-GCM-SHA256";
     first.cipherSuites = "TLS_AES_128_GCM_SHA256";
-    /* A minimum above the first's maximum and the other way round. */
+    /* The minimum is above the maximum of the first context, and vice versa. */
     first.minVersion = first.maxVersion = version == TLS1_2_VERSION ? TLS1_3_VERSION : TLS1_2_VERSION;
     second.flags |= flags;
     second.alpn = s_h2;
@@ -35,7 +35,7 @@ static void Switch_to(int32_t version, int32_t firstFlags, int32_t flags)
     second.cipherSuites = "TLS_AES_256_GCM_SHA384";
     Link link = Link_CreatePaused(&client, &first);
     Link_Switch(&link, &second);
-    Link_CompleteWell(&link);
+    Link_Complete(&link);
 
     KtlsConnectionInfo info;
     CHECK_EQ(KtlsNative_GetConnectionInfo(link.server, &info), 0);
@@ -61,7 +61,7 @@ static void Switch_tls13(void)
     Switch_to(TLS1_3_VERSION, 0, KTLS_FLAG_PAUSE_AT_CLIENT_HELLO);
 }
 
-/* Whether the kernel gets the keys is the second context's say. */
+/* The second context decides whether the kernel gets the keys. */
 static void Switch_in_the_kernel(void)
 {
     Switch_to(TLS1_2_VERSION, 0, KTLS_FLAG_ENABLE_KTLS);
@@ -70,7 +70,7 @@ static void Switch_in_the_kernel(void)
     Switch_to(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS, 0);
 }
 
-static void Ciphers_of_the_library_follow_a_context_with_its_own(void)
+static void Default_ciphers_replace_chosen_ones(void)
 {
     KtlsContextOptions client = Fixture_ClientOptions(TLS1_3_VERSION);
     KtlsContextOptions first = Fixture_PausingOptions();
@@ -79,11 +79,11 @@ static void Ciphers_of_the_library_follow_a_context_with_its_own(void)
     client.cipherSuites = "TLS_AES_256_GCM_SHA384";
     Link link = Link_CreatePaused(&client, &first);
     Link_Switch(&link, &second);
-    Link_CompleteWell(&link);
+    Link_Complete(&link);
     Link_Free(&link);
 }
 
-/* To the context it has: the pause was for the look alone. */
+/* Switches to the current context. */
 static void Switch_to_the_same(void)
 {
     KtlsResult result;
@@ -94,7 +94,7 @@ static void Switch_to_the_same(void)
     server.flags |= KTLS_FLAG_PAUSE_AT_CLIENT_HELLO;
     KtlsContext* clientContext = Fixture_CreateContext(&client);
     KtlsContext* serverContext = Fixture_CreateContext(&server);
-    CHECK_EQ(KtlsPair_Open(&pair), 0);
+    Fixture_OpenPair(&pair);
     Link link;
     memset(&link, 0, sizeof(link));
     link.pair = pair;
@@ -108,12 +108,12 @@ static void Switch_to_the_same(void)
     CHECK_EQ(KtlsNative_SwitchContext(link.server, serverContext, &result), 0);
     KtlsNative_ContextFree(clientContext);
     KtlsNative_ContextFree(serverContext);
-    Link_CompleteWell(&link);
+    Link_Complete(&link);
     Link_Free(&link);
 }
 
-/* The second context's wish for a client certificate, and the first's that is dropped. */
-static void Verification_follows(void)
+/* Requests a client certificate if the second context does, and not if only the first does. */
+static void The_verify_mode_is_switched(void)
 {
     for (int32_t version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++)
     {
@@ -130,7 +130,7 @@ static void Verification_follows(void)
         CHECK_EQ(KtlsNative_Handshake(link.server, link.pair.server, NULL, 0, &result), EINVAL);
         int calls = 0;
         link.verifyState = (intptr_t)&calls;
-        Link_CompleteWell(&link);
+        Link_Complete(&link);
         CHECK_EQ(calls, 2);
         Fixture_CheckPeerChain(link.server, 2);
         Link_Free(&link);
@@ -139,13 +139,13 @@ static void Verification_follows(void)
         first.flags |= KTLS_FLAG_REQUIRE_PEER;
         link = Link_CreatePaused(&client, &first);
         Link_Switch(&link, &second);
-        Link_CompleteWell(&link);
+        Link_Complete(&link);
         Fixture_CheckPeerChain(link.server, 0);
         Link_Free(&link);
     }
 }
 
-/* The context's groups are OpenSSL's default, which only its configuration can narrow. */
+/* A context uses OpenSSL's default groups, which only its configuration can restrict. */
 static void AllowOnlyP256(void)
 {
     static const char s_configuration[] = "openssl_conf = all\n[all]\nssl_conf = tls\n[tls]\nsystem_default = groups\n"
@@ -168,7 +168,7 @@ static void CountHellos(int sent, int version, int type, const void* message, si
     }
 }
 
-/* A client whose only key share is for a group that the server does not take: HelloRetryRequest. */
+/* A client whose only key share is for a group that the server does not accept causes a HelloRetryRequest. */
 static void A_second_hello_does_not_pause(void)
 {
     KtlsPair pair;
@@ -180,7 +180,7 @@ static void A_second_hello_does_not_pause(void)
     second.flags |= KTLS_FLAG_PAUSE_AT_CLIENT_HELLO;
     KtlsContext* first = Fixture_CreateContext(&pausing);
     KtlsContext* next = Fixture_CreateContext(&second);
-    CHECK_EQ(KtlsPair_Open(&pair), 0);
+    Fixture_OpenPair(&pair);
     KtlsConnection* shim = Fixture_CreateConnection(first, pair.server, NULL);
     int hellos = 0;
     SSL_CTX* client = SSL_CTX_new(TLS_client_method());
@@ -219,9 +219,8 @@ const Test g_switchTests[] = {
     {"switch: TLS 1.2", Switch_tls12, false},
     {"switch: TLS 1.3", Switch_tls13, false},
     {"switch: in the kernel", Switch_in_the_kernel, true},
-    {"switch: the library's ciphers in place of chosen ones", Ciphers_of_the_library_follow_a_context_with_its_own,
-     false},
+    {"switch: default ciphers replace chosen ones", Default_ciphers_replace_chosen_ones, false},
     {"switch: to the same context", Switch_to_the_same, false},
-    {"switch: client certificates as the other context asks", Verification_follows, false},
+    {"switch: the verify mode of the other context", The_verify_mode_is_switched, false},
     {"switch: a second hello does not pause", A_second_hello_does_not_pause, false},
     {NULL, NULL, false}};

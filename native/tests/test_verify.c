@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The judgement on the peer's certificate, in the middle of the handshake.
+ * Validation of the peer's certificate during the handshake.
  */
 #include "fixture.h"
 #include "test.h"
@@ -19,7 +19,7 @@ static int32_t CheckChain(intptr_t state, const intptr_t* chain, int32_t count)
         CHECK(Fixture_IsInChain(chain[i], i));
     }
     ++*(int*)state;
-    /* What a managed callback may leave behind on this thread. */
+    /* State that a managed callback may leave on this thread. */
     ERR_raise(ERR_LIB_X509, ERR_R_INTERNAL_ERROR);
     errno = EAGAIN;
     return X509_V_OK;
@@ -47,11 +47,11 @@ static int32_t Reject(intptr_t state, const intptr_t* chain, int32_t count)
     return (int32_t)state;
 }
 
-static void The_peer_gets_the_alert_of_the_verdict(void)
+static void The_peer_gets_the_alert_of_the_result(void)
 {
     static const struct
     {
-        int32_t verdict;
+        int32_t code;
         int32_t alert;
     } s_cases[] = {
         {X509_V_ERR_CERT_HAS_EXPIRED, SSL_AD_CERTIFICATE_EXPIRED},
@@ -69,7 +69,7 @@ static void The_peer_gets_the_alert_of_the_verdict(void)
             KtlsContextOptions server = Fixture_ServerOptions(version);
             Link link = Link_Create(&client, &server);
             link.verify = Reject;
-            link.verifyState = s_cases[i].verdict;
+            link.verifyState = s_cases[i].code;
             Link_Run(&link);
             CHECK_EQ(link.clientResult.status, KTLS_STATUS_TLS_ERROR);
             CHECK_EQ(link.clientResult.reason, SSL_R_CERTIFICATE_VERIFY_FAILED);
@@ -123,14 +123,14 @@ static void A_client_without_certificate(void)
 
 static void A_client_that_must_have_a_certificate(void)
 {
-    /* REQUIRE_PEER alone asks as well: OpenSSL would ignore it without VERIFY_PEER. */
+    /* REQUIRE_PEER alone also requests a certificate. OpenSSL ignores it without VERIFY_PEER. */
     Link link = CreateMutual(TLS1_2_VERSION, KTLS_FLAG_REQUIRE_PEER, false);
     Link_Run(&link);
     CHECK_EQ(link.serverResult.reason, SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE);
     CHECK_EQ(link.clientResult.reason, 1000 + SSL_AD_HANDSHAKE_FAILURE);
     Link_Free(&link);
 
-    /* The TLS 1.3 client is done before the server judges: the alert meets its first read. */
+    /* The TLS 1.3 client completes before the server validates: its first Read receives the alert. */
     uint8_t byte;
     KtlsResult result;
     link = CreateMutual(TLS1_3_VERSION, KTLS_FLAG_REQUIRE_PEER, false);
@@ -145,8 +145,8 @@ static void A_client_that_must_have_a_certificate(void)
 
 const Test g_verifyTests[] = {
     {"verify: the chain is the leaf, then intermediates", The_chain_is_leaf_then_intermediates, false},
-    {"verify: the peer gets the alert of the verdict", The_peer_gets_the_alert_of_the_verdict, false},
-    {"verify: both sides show their certificates", Both_sides_show_their_certificates, false},
+    {"verify: the peer gets the alert of the result", The_peer_gets_the_alert_of_the_result, false},
+    {"verify: both sides send their certificates", Both_sides_show_their_certificates, false},
     {"verify: a client without certificate", A_client_without_certificate, false},
     {"verify: a client that must have a certificate", A_client_that_must_have_a_certificate, false},
     {NULL, NULL, false}};

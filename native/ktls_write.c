@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Writing data and close_notify with OpenSSL on an established connection.
+ */
+#include "ktls_call.h"
+#include "ktls_connection.h"
+#include "ktls_posthandshake.h"
+#include "ktls_result.h"
+
+#include <errno.h>
+
+int32_t KtlsNative_Write(
+    KtlsConnection* connection, int32_t socket, const uint8_t* buffer, int32_t length, KtlsResult* result)
+{
+    const KtlsOpenSsl* api = NULL;
+    bool ended = false;
+    int32_t checkError = KtlsConnection_EnterEstablished(connection, socket, result, &api, &ended);
+    if (checkError != 0)
+    {
+        return checkError;
+    }
+    if (length < 1 || buffer == NULL)
+    {
+        return EINVAL;
+    }
+    if (ended)
+    {
+        return 0;
+    }
+    if (connection->closeNotifySent)
+    {
+        return EPIPE;
+    }
+    if (KtlsConnection_IsSendOffloaded(api, connection))
+    {
+        return EPERM;
+    }
+    bool paused = connection->postHandshakeDecision == KTLS_DECISION_WAITING;
+    if (paused && !connection->writePending)
+    {
+        /* OpenSSL would send the response first, before the caller has chosen the certificate. */
+        result->status = KTLS_STATUS_WANT_CERTIFICATE;
+        return 0;
+    }
+
+    if (paused)
+    {
+        KtlsPostHandshake_FinishWrite(api, connection, buffer, length, result);
+    }
+    else
+    {
+        KtlsCall_Write(api, connection->ssl, buffer, length, result);
+    }
+    connection->writePending = result->status == KTLS_STATUS_WANT_WRITE;
+    KtlsConnection_Leave(api, connection, result);
+    return 0;
+}
+
+int32_t KtlsNative_Shutdown(KtlsConnection* connection, int32_t socket, KtlsResult* result)
+{
+    const KtlsOpenSsl* api = NULL;
+    bool ended = false;
+    int32_t checkError = KtlsConnection_EnterEstablished(connection, socket, result, &api, &ended);
+    /* A second SSL_shutdown would read until the peer's close_notify. */
+    if (checkError != 0 || ended || connection->closeNotifySent)
+    {
+        return checkError;
+    }
+
+    int returned;
+    int error;
+    do
+    {
+        KtlsResult_Begin(api, result);
+        returned = api->SSL_shutdown(connection->ssl);
+        error = errno;
+        /* 0: close_notify is sent, and the peer's has not been received. */
+        returned = returned == 0 ? 1 : returned;
+    } while (KtlsResult_Complete(api, connection->ssl, returned, error, true, result));
+
+    connection->closeNotifySent |= result->status == KTLS_STATUS_OK;
+    KtlsConnection_Leave(api, connection, result);
+    return 0;
+}
