@@ -3,7 +3,7 @@ using System.Security.Authentication;
 
 namespace KernelTls.Demo;
 
-/// <summary>What one end of a connection says about itself after the handshake; without an offload it is the stock TLS.</summary>
+/// <summary>Describes one end of a connection after the handshake. Without an offload the end uses stock TLS.</summary>
 internal sealed record ConnectionFacts(string Side, SslProtocols Protocol, TlsCipherSuite CipherSuite, KtlsOffload? Offload)
 {
     public static ConnectionFacts Of(string side, KtlsStream stream) =>
@@ -18,7 +18,7 @@ internal sealed record ConnectionFacts(string Side, SslProtocols Protocol, TlsCi
 
     public bool IsInKernel(KtlsDirections direction) => Offload is not null && ReasonOf(direction) == KtlsFallbackReason.None;
 
-    /// <summary>Why the kernel does not do it; null: it does, or this end is the stock TLS and does not ask.</summary>
+    /// <summary>Returns the reason why the kernel does not process a direction; null if it does, or if this end uses stock TLS.</summary>
     public KtlsFallbackReason? ReasonOf(KtlsDirections direction) =>
         direction == KtlsDirections.Send ? Offload?.SendFallbackReason : Offload?.ReceiveFallbackReason;
 

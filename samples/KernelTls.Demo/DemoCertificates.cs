@@ -5,8 +5,8 @@ using System.Security.Cryptography.X509Certificates;
 namespace KernelTls.Demo;
 
 /// <summary>
-/// A throw-away certificate authority and a certificate for localhost, both made here and now. The keys stay in this
-/// process; what other programs need, the authority's certificate, lies in a directory of its own until this is disposed.
+/// Creates a temporary certificate authority and a certificate for localhost. The keys stay in this process. The
+/// authority's certificate, which other programs need, is in a temporary directory until this object is disposed.
 /// </summary>
 internal sealed class DemoCertificates : IDisposable
 {
@@ -28,10 +28,10 @@ internal sealed class DemoCertificates : IDisposable
 
     public X509Certificate2 Server { get; }
 
-    /// <summary>Path of the authority's certificate in PEM.</summary>
+    /// <summary>Gets the path of the authority's certificate in PEM.</summary>
     public string AuthorityFile { get; }
 
-    /// <summary>Trust in this authority and no other. Its certificates name no revocation list that could be asked.</summary>
+    /// <summary>Gets the policy that trusts only this authority. Its certificates name no revocation list.</summary>
     public X509ChainPolicy CreateTrust() => new()
     {
         TrustMode = X509ChainTrustMode.CustomRootTrust,

@@ -3,7 +3,7 @@ using System.Security.Authentication;
 
 namespace KernelTls.Demo;
 
-/// <summary>The command line, and the one place that turns outcomes into the last line and the exit code.</summary>
+/// <summary>Parses the command line, and turns outcomes into the last line and the exit code.</summary>
 internal static class DemoCommand
 {
     private const int Ok = 0;

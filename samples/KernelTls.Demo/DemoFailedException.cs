@@ -1,6 +1,6 @@
 namespace KernelTls.Demo;
 
-/// <summary>The demo did not come to what was expected; the message is what the user reads.</summary>
+/// <summary>The exception that is thrown if a result is not as expected. The user reads its message.</summary>
 internal sealed class DemoFailedException : Exception
 {
     public DemoFailedException(string message)

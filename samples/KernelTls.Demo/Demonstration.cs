@@ -3,7 +3,7 @@ using System.Security.Authentication;
 
 namespace KernelTls.Demo;
 
-/// <summary>The whole demo: says where it runs, shows TLS 1.3 and TLS 1.2, and sums up.</summary>
+/// <summary>Runs the whole demo: describes the machine, shows TLS 1.3 and TLS 1.2, and summarizes.</summary>
 internal sealed class Demonstration
 {
     private static readonly SslProtocols[] s_protocols = [SslProtocols.Tls13, SslProtocols.Tls12];
@@ -16,21 +16,21 @@ internal sealed class Demonstration
         _output = output;
     }
 
-    /// <summary>Returns what was shown, in one line.</summary>
+    /// <summary>Runs the demo and returns its result in one line.</summary>
     /// <exception cref="DemoFailedException">Something is not as expected.</exception>
     public async Task<string> RunAsync(CancellationToken cancellationToken)
     {
-        (Wish wish, string explanation) = Toggles.Settle();
+        (RequestedMode mode, string explanation) = Toggles.Settle();
         _output.WriteLine(explanation);
         DescribePlatform();
         _output.WriteLine($"file: {_file.Path}, {_file.Length:N0} bytes, SHA-256 {_file.Sha256}");
 
         using DemoCertificates certificates = new();
-        Trial trial = new(_file, certificates, new Expectation(wish), _output);
+        ProtocolRun run = new(_file, certificates, new Expectation(mode), _output);
         List<ConnectionFacts> ends = [];
         foreach (SslProtocols protocol in s_protocols)
         {
-            ends.AddRange(await trial.RunAsync(protocol, cancellationToken));
+            ends.AddRange(await run.RunAsync(protocol, cancellationToken));
         }
 
         _output.WriteLine();
@@ -40,10 +40,10 @@ internal sealed class Demonstration
             _output.WriteLine(fallback);
         }
 
-        return SumUp(wish, ends, fallbacks.Count > 0);
+        return SumUp(mode, ends, fallbacks.Count > 0);
     }
 
-    /// <summary>Asks for the abilities, and with that makes the library's own trial sockets before anything is counted.</summary>
+    /// <summary>Prints the capabilities. This makes the library's trial sockets before anything is counted.</summary>
     private void DescribePlatform()
     {
         _output.WriteLine(
@@ -65,14 +65,14 @@ internal sealed class Demonstration
                + $"({same.Key.reason}): {FallbackText.Of(same.Key.reason)}",
     ];
 
-    private string SumUp(Wish wish, List<ConnectionFacts> ends, bool fellBack)
+    private string SumUp(RequestedMode mode, List<ConnectionFacts> ends, bool fellBack)
     {
-        string downloads = $"{s_protocols.Length * Trial.Downloads} downloads of {_file.Length:N0} bytes";
-        switch (wish)
+        string downloads = $"{s_protocols.Length * ProtocolRun.Downloads} downloads of {_file.Length:N0} bytes";
+        switch (mode)
         {
-            case Wish.StockSslStream:
+            case RequestedMode.StockSslStream:
                 return $"{downloads} over the stock SslStream ({KtlsFallbackReason.DisabledByToggle})";
-            case Wish.DirectOpenSsl:
+            case RequestedMode.DirectOpenSsl:
                 return $"{downloads} over OpenSSL on the socket ({KtlsFallbackReason.DirectOpenSsl})";
         }
 

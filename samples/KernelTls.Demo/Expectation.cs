@@ -4,17 +4,17 @@ using System.Security.Authentication;
 namespace KernelTls.Demo;
 
 /// <summary>
-/// What must come of the environment's wish on this platform, asked of <see cref="KtlsPlatform"/> for what each connection
-/// negotiated, and what the kernel must have counted then.
+/// Checks the data paths and the kernel's counters against the expectation for the requested mode on this platform, which
+/// <see cref="KtlsPlatform"/> gives for the protocol and cipher of each connection.
 /// </summary>
 internal sealed class Expectation
 {
     private static readonly KtlsDirections[] s_directions = [KtlsDirections.Send, KtlsDirections.Receive];
-    private readonly Wish _wish;
+    private readonly RequestedMode _mode;
 
-    public Expectation(Wish wish) => _wish = wish;
+    public Expectation(RequestedMode mode) => _mode = mode;
 
-    /// <exception cref="DemoFailedException">A direction is not where it must be.</exception>
+    /// <exception cref="DemoFailedException">A direction has another data path than expected.</exception>
     public void Check(ConnectionFacts facts)
     {
         foreach (KtlsDirections direction in s_directions)
@@ -29,7 +29,7 @@ internal sealed class Expectation
         }
     }
 
-    /// <summary>Compares the kernel's word with the streams'.</summary>
+    /// <summary>Compares the kernel's counters with the streams' reports.</summary>
     /// <exception cref="DemoFailedException">They differ.</exception>
     public void Check(IReadOnlyCollection<ConnectionFacts> ends, KernelCounters before, KernelCounters after)
     {
@@ -38,16 +38,16 @@ internal sealed class Expectation
         Check("TlsDecryptError", after.DecryptErrors - before.DecryptErrors, 0);
     }
 
-    /// <summary>Kestrel is left alone where none of its connections could be in the kernel.</summary>
-    private bool IsStock => _wish == Wish.StockSslStream || (_wish == Wish.KernelTls && !KtlsPlatform.IsSupported);
+    /// <summary>Gets a value that indicates whether Kestrel stays stock, because none of its connections can be in the kernel.</summary>
+    private bool IsStock => _mode == RequestedMode.StockSslStream || (_mode == RequestedMode.KernelTls && !KtlsPlatform.IsSupported);
 
     private int CountOf(IReadOnlyCollection<ConnectionFacts> ends, KtlsDirections direction) =>
         ends.Count(end => ReasonFor(direction, end.Protocol, end.CipherSuite) == KtlsFallbackReason.None);
 
-    private KtlsFallbackReason ReasonFor(KtlsDirections direction, SslProtocols protocol, TlsCipherSuite suite) => _wish switch
+    private KtlsFallbackReason ReasonFor(KtlsDirections direction, SslProtocols protocol, TlsCipherSuite suite) => _mode switch
     {
-        Wish.StockSslStream => KtlsFallbackReason.DisabledByToggle,
-        Wish.DirectOpenSsl => KtlsFallbackReason.DirectOpenSsl,
+        RequestedMode.StockSslStream => KtlsFallbackReason.DisabledByToggle,
+        RequestedMode.DirectOpenSsl => KtlsFallbackReason.DirectOpenSsl,
         _ => KtlsPlatform.GetFallbackReason(direction, protocol, suite),
     };
 

@@ -1,6 +1,6 @@
 namespace KernelTls.Demo;
 
-/// <summary>Fallback reasons in words.</summary>
+/// <summary>Describes fallback reasons in words.</summary>
 internal static class FallbackText
 {
     public static string Of(KtlsFallbackReason reason) => reason switch

@@ -11,7 +11,7 @@ using Microsoft.AspNetCore.Http.Features;
 
 namespace KernelTls.Demo;
 
-/// <summary>Kestrel on kernel TLS, with one file, on a port of 127.0.0.1 that the system chooses.</summary>
+/// <summary>Serves one file by Kestrel on kernel TLS, on a port of 127.0.0.1 that the system chooses.</summary>
 internal sealed class FileServer : IAsyncDisposable
 {
     private const string Path = "/file";
@@ -42,10 +42,10 @@ internal sealed class FileServer : IAsyncDisposable
         _application.Run(RespondAsync);
     }
 
-    /// <summary>Where the file is.</summary>
+    /// <summary>Gets the address of the file.</summary>
     public Uri Address => new($"https://localhost:{new Uri(_application.Urls.Single()).Port}{Path}");
 
-    /// <summary>The connections whose handshake succeeded, in that order.</summary>
+    /// <summary>Gets the connections whose handshake succeeded, in that order.</summary>
     public IReadOnlyList<ConnectionFacts> Connections => [.. _connections];
 
     public static async Task<FileServer> StartAsync(
@@ -56,7 +56,7 @@ internal sealed class FileServer : IAsyncDisposable
         return server;
     }
 
-    /// <summary>Takes no more connections and waits for the end of those there are.</summary>
+    /// <summary>Accepts no more connections and waits until the open ones end.</summary>
     /// <exception cref="DemoFailedException">They did not end.</exception>
     public async Task StopAsync(CancellationToken cancellationToken)
     {
@@ -72,7 +72,7 @@ internal sealed class FileServer : IAsyncDisposable
 
     public ValueTask DisposeAsync() => _application.DisposeAsync();
 
-    /// <summary>Behind UseHttps: notes what a handshake came to, and how many connections are open.</summary>
+    /// <summary>Runs after UseHttps: records the result of each handshake and the number of open connections.</summary>
     private ConnectionDelegate Note(ConnectionDelegate next) => async connection =>
     {
         ITlsHandshakeFeature tls = connection.Features.GetRequiredFeature<ITlsHandshakeFeature>();

@@ -3,8 +3,8 @@ using System.Diagnostics;
 namespace KernelTls.Demo;
 
 /// <summary>
-/// How far a download is: on a terminal one line written over and over, elsewhere a line every few seconds. Plain text both
-/// ways.
+/// Shows the progress of a download as plain text: on a terminal one line that is overwritten, otherwise a line every few
+/// seconds.
 /// </summary>
 internal sealed class ProgressLine
 {
@@ -44,7 +44,7 @@ internal sealed class ProgressLine
         }
     }
 
-    /// <summary>Takes the line away, so that others can write.</summary>
+    /// <summary>Clears the line, so that other output can follow.</summary>
     public void Clear()
     {
         if (_width > 0)

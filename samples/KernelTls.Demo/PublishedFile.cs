@@ -3,7 +3,7 @@ using Microsoft.Win32.SafeHandles;
 
 namespace KernelTls.Demo;
 
-/// <summary>The file that is served: as many bytes as it had when it was opened, and their hash.</summary>
+/// <summary>Represents the served file: its length when it was opened, and the hash of these bytes.</summary>
 internal sealed class PublishedFile : IDisposable
 {
     private PublishedFile(string path, SafeFileHandle handle, long length, string sha256)
@@ -20,7 +20,7 @@ internal sealed class PublishedFile : IDisposable
 
     public long Length { get; }
 
-    /// <summary>Lower-case hexadecimal, as sha256sum prints it.</summary>
+    /// <summary>Gets the hash in lower-case hexadecimal, as sha256sum prints it.</summary>
     public string Sha256 { get; }
 
     public static async Task<PublishedFile> OpenAsync(string path, CancellationToken cancellationToken)

@@ -3,7 +3,7 @@ using System.Security.Cryptography;
 
 namespace KernelTls.Demo;
 
-/// <summary>The receiving end of a download: counts and hashes what arrives, and keeps nothing.</summary>
+/// <summary>Receives a download: counts and hashes the bytes, and stores none.</summary>
 internal sealed class ReceivedFile : IDisposable
 {
     private readonly PublishedFile _original;
@@ -25,9 +25,9 @@ internal sealed class ReceivedFile : IDisposable
         _progress.Report(_length);
     }
 
-    /// <summary>Compares with the original, by length and hash.</summary>
-    /// <returns>One line on the download.</returns>
-    /// <exception cref="DemoFailedException">Something else arrived than was served.</exception>
+    /// <summary>Compares the download with the original, by length and hash.</summary>
+    /// <returns>One line about the download.</returns>
+    /// <exception cref="DemoFailedException">The received bytes differ from the served ones.</exception>
     public string Verify(string peer)
     {
         _duration.Stop();

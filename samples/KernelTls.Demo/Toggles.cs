@@ -1,31 +1,31 @@
 namespace KernelTls.Demo;
 
-/// <summary>The two environment variables that switch kernel TLS for a process.</summary>
+/// <summary>Reads the two environment variables that switch kernel TLS for a process.</summary>
 internal static class Toggles
 {
     private const string KernelVariable = "DOTNET_SYSTEM_NET_SECURITY_KTLS";
     private const string DirectVariable = "DOTNET_SYSTEM_NET_SECURITY_DIRECT_OPENSSL";
 
     /// <summary>
-    /// Reads them and, where the caller left both alone, switches kernel TLS on. Only of use before the process touches
-    /// KernelTls, which reads them once.
+    /// Reads the variables and switches kernel TLS on if neither is set. Call this before the process uses KernelTls, which
+    /// reads them once.
     /// </summary>
-    /// <exception cref="DemoFailedException">A variable has a value that means nothing.</exception>
-    public static (Wish Wish, string Explanation) Settle()
+    /// <exception cref="DemoFailedException">A variable has an invalid value.</exception>
+    public static (RequestedMode Mode, string Explanation) Settle()
     {
         bool? kernel = Read(KernelVariable);
         bool direct = Read(DirectVariable) ?? false;
         switch (kernel, direct)
         {
             case (true, _):
-                return (Wish.KernelTls, $"{KernelVariable}={Environment.GetEnvironmentVariable(KernelVariable)}, set by the caller: kernel TLS");
+                return (RequestedMode.KernelTls, $"{KernelVariable}={Environment.GetEnvironmentVariable(KernelVariable)}, set by the caller: kernel TLS");
             case (_, true):
-                return (Wish.DirectOpenSsl, $"{DirectVariable}=1, set by the caller: OpenSSL on the socket, without the kernel");
+                return (RequestedMode.DirectOpenSsl, $"{DirectVariable}=1, set by the caller: OpenSSL on the socket, without the kernel");
             case (false, _):
-                return (Wish.StockSslStream, $"{KernelVariable}=0, set by the caller: kernel TLS is switched off");
+                return (RequestedMode.StockSslStream, $"{KernelVariable}=0, set by the caller: kernel TLS is switched off");
             default:
                 Environment.SetEnvironmentVariable(KernelVariable, "1");
-                return (Wish.KernelTls, $"{KernelVariable}=1, set by the demo: kernel TLS");
+                return (RequestedMode.KernelTls, $"{KernelVariable}=1, set by the demo: kernel TLS");
         }
     }
 

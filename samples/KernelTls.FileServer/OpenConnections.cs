@@ -6,12 +6,12 @@ using Microsoft.AspNetCore.Http.Features;
 
 namespace KernelTls.FileServer;
 
-/// <summary>The connections that are open, as a connection middleware behind UseHttps sees them.</summary>
+/// <summary>Lists the open connections, as seen by a connection middleware after UseHttps.</summary>
 internal sealed class OpenConnections
 {
     private readonly ConcurrentDictionary<string, Description> _open = new();
 
-    /// <summary>The middleware.</summary>
+    /// <summary>Tracks a connection. This is the middleware.</summary>
     public ConnectionDelegate Track(ConnectionDelegate next) => async connection =>
     {
         ITlsHandshakeFeature tls = connection.Features.GetRequiredFeature<ITlsHandshakeFeature>();
@@ -38,6 +38,6 @@ internal sealed class OpenConnections
     private static string Describe(KtlsDataPath path, KtlsFallbackReason reason) =>
         reason == KtlsFallbackReason.None ? $"{path}" : $"{path}: {reason}";
 
-    /// <summary>Send and Receive say who encrypts and decrypts and, if it is not the kernel, why.</summary>
+    /// <summary>Send and Receive contain the data path and, if it is not the kernel, the reason.</summary>
     internal sealed record Description(string Id, string Client, string Protocol, string Cipher, string Send, string Receive);
 }

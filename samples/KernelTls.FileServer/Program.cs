@@ -1,4 +1,4 @@
-// The files of a directory over HTTPS on kernel TLS, and at / a page that shows live what became of each connection.
+// Serves the files of a directory over HTTPS on kernel TLS. The page at / shows the data paths of each connection live.
 //
 //   dotnet run -- --directory /srv/files --address 127.0.0.1 --port 8443
 using System.Net;

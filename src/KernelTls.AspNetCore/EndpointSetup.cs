@@ -1,4 +1,5 @@
 using System.Runtime.CompilerServices;
+using KernelTls.AspNetCore.Internals;
 using KernelTls.AspNetCore.Tls;
 using KernelTls.AspNetCore.Transport;
 using KernelTls.Offload;
@@ -10,14 +11,14 @@ using Microsoft.Extensions.Options;
 namespace KernelTls.AspNetCore;
 
 /// <summary>
-/// Puts the TLS middleware directly in front of the stock one of every endpoint, made in code or in the configuration; the
-/// stock one passes on connections that have their TLS features already.
+/// Inserts the TLS middleware directly in front of Kestrel's HTTPS middleware of every endpoint, whether created in
+/// code or by the configuration. Kestrel's middleware passes on connections that already have TLS features.
 /// </summary>
 internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory loggers) : IPostConfigureOptions<KestrelServerOptions>
 {
     private readonly ILogger<TlsMiddleware> _logger = loggers.CreateLogger<TlsMiddleware>();
     private readonly ILogger _httpsLogger = loggers.CreateLogger(KestrelInternals.HttpsCategory);
-    private readonly ConditionalWeakTable<ListenOptions, EndpointChoice> _choices = [];
+    private readonly ConditionalWeakTable<ListenOptions, EndpointConfiguration> _configurations = [];
 
     public void PostConfigure(string? name, KestrelServerOptions options)
     {
@@ -28,47 +29,50 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
 
         foreach (ListenOptions endpoint in KestrelInternals.EndpointsOf(options))
         {
-            StandInFront(endpoint);
+            InsertTlsMiddleware(endpoint);
         }
 
-        // The others of the configuration and those of --urls are yet to be made; they get UseHttps after their defaults.
+        // The remaining endpoints of the configuration and those of --urls do not exist yet. They get UseHttps after
+        // their defaults.
         Action<ListenOptions> defaults = KestrelInternals.EndpointDefaultsOf(options);
         options.ConfigureEndpointDefaults(endpoint =>
         {
             defaults(endpoint);
-            StandInFront(endpoint);
+            InsertTlsMiddleware(endpoint);
         });
     }
 
-    /// <summary>Gives an endpoint options of its own, or changes those that it was given before.</summary>
-    /// <exception cref="KtlsNotAvailableException">Kernel TLS is required, and this Kestrel is not known.</exception>
-    public void Choose(ListenOptions endpoint, Action<KtlsOptions>? configure)
+    /// <summary>Gives an endpoint its own options, or changes those that an earlier call gave it.</summary>
+    /// <exception cref="KtlsNotAvailableException">
+    /// Kernel TLS is required, and this version of Kestrel is not known.
+    /// </exception>
+    public void Configure(ListenOptions endpoint, Action<KtlsOptions>? configure)
     {
-        bool isNew = !_choices.TryGetValue(endpoint, out EndpointChoice? choice);
+        bool isNew = !_configurations.TryGetValue(endpoint, out EndpointConfiguration? configuration);
         if (isNew)
         {
-            choice = new EndpointChoice(server.CreateOptions());
-            _choices.Add(endpoint, choice);
+            configuration = new EndpointConfiguration(server.CreateOptions());
+            _configurations.Add(endpoint, configuration);
         }
 
-        configure?.Invoke(choice!.Options);
+        configure?.Invoke(configuration!.Options);
         if (!KestrelInternals.IsAvailable)
         {
-            server.Refuse(endpoint.ToString()!, KtlsFallbackReason.KestrelNotKnown, choice!.Options);
+            server.Refuse(endpoint.ToString()!, KtlsFallbackReason.KestrelNotKnown, configuration!.Options);
         }
         else if (isNew)
         {
-            // In front of all that is there, so built last of all that the endpoint will have.
-            StandInFront(endpoint);
-            KestrelInternals.MiddlewareOf(endpoint).Insert(0, next => Verify(endpoint, choice!, next));
+            // First in the list, so it is built after all other middleware of the endpoint.
+            InsertTlsMiddleware(endpoint);
+            KestrelInternals.MiddlewareOf(endpoint).Insert(0, next => Verify(endpoint, configuration!, next));
         }
     }
 
     /// <summary>
-    /// Which middleware is the stock one shows when the pipeline is built: a step before each, and one for what is yet to come,
-    /// of which those that are not in front of it vanish.
+    /// Inserts a step before each middleware and one for middleware that is added later. When the pipeline is built,
+    /// the step in front of Kestrel's HTTPS middleware becomes the TLS middleware, and the others disappear.
     /// </summary>
-    private void StandInFront(ListenOptions endpoint)
+    private void InsertTlsMiddleware(ListenOptions endpoint)
     {
         List<Func<ConnectionDelegate, ConnectionDelegate>> middleware = KestrelInternals.MiddlewareOf(endpoint);
         for (int i = middleware.Count; i >= 0; i--)
@@ -79,21 +83,21 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
 
     private ConnectionDelegate Build(ListenOptions endpoint, ConnectionDelegate next)
     {
-        // The step between two of ours, where steps were placed before, is the other one's business.
-        if (KestrelInternals.HttpsMiddlewareOf(next) is not { } https)
+        // If steps were inserted before, a step between two of them leaves the work to the other one.
+        if (KestrelHttpsMiddleware.Of(next) is not { } https)
         {
             return next;
         }
 
         KtlsOptions options = server.Options;
-        if (_choices.TryGetValue(endpoint, out EndpointChoice? choice))
+        if (_configurations.TryGetValue(endpoint, out EndpointConfiguration? configuration))
         {
-            options = choice.Options;
-            choice.HasHttps = true;
+            options = configuration.Options;
+            configuration.HasHttps = true;
         }
 
         string text = endpoint.ToString()!;
-        KtlsFallbackReason reason = KernelTlsServer.WhyNot(options);
+        KtlsFallbackReason reason = KernelTlsServer.GetFallbackReason(options);
         if (reason == KtlsFallbackReason.None && endpoint.IPEndPoint is null)
         {
             reason = KtlsFallbackReason.NotTcp;
@@ -114,35 +118,38 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
         }
 
         server.NoteServed();
-        object? metrics = KestrelInternals.MetricsOf(endpoint.ApplicationServices);
+        KestrelMetrics? metrics = KestrelMetrics.Of(endpoint.ApplicationServices);
 
-        // HTTP knows where a request ends: a client that leaves between two has not failed, and one that leaves within is told apart.
-        ServedEndpoint served = new(text, options.ForFramedProtocol(), server, metrics, _logger, _httpsLogger);
+        // HTTP detects the end of a request itself: a client that closes between two requests has not failed, and one
+        // that closes within a request is detected.
+        TlsEndpoint served = new(text, options.ForFramedProtocol(), server, metrics, _logger, _httpsLogger);
         return new TlsMiddleware(next, served, new EndpointOptions(https)).OnConnectionAsync;
     }
 
-    /// <summary>All of the endpoint's middleware is built: was UseHttps among it?</summary>
-    private ConnectionDelegate Verify(ListenOptions endpoint, EndpointChoice choice, ConnectionDelegate next)
+    /// <summary>Checks, when all of the endpoint's middleware is built, whether UseHttps was among it.</summary>
+    private ConnectionDelegate Verify(ListenOptions endpoint, EndpointConfiguration configuration, ConnectionDelegate next)
     {
-        if (choice.HasHttps)
+        if (configuration.HasHttps)
         {
             return next;
         }
 
         string text = endpoint.ToString()!;
         return KestrelInternals.IsHttps(endpoint)
-            ? LeaveToStock(text, KtlsFallbackReason.EndpointNotFound, choice.Options, next)
+            ? LeaveToStock(text, KtlsFallbackReason.EndpointNotFound, configuration.Options, next)
             : throw new InvalidOperationException(
-                $"UseKernelTls was called for {text}, which has no UseHttps: call UseHttps for it, or UseKernelTls on the web "
-                + "host's builder, for all endpoints that have it.");
+                $"UseKernelTls was called for {text}, which does not use UseHttps. Call UseHttps for it, or call UseKernelTls on the web "
+                + "host's builder for all endpoints that use UseHttps.");
     }
 
     private ConnectionDelegate LeaveToStock(string endpoint, KtlsFallbackReason reason, KtlsOptions options, ConnectionDelegate next)
     {
         server.Refuse(endpoint, reason, options);
+        StockTlsFeature stock = new(reason);
         return context =>
         {
             DeferredConnection.NoteSeen(context);
+            context.Features.Set<IKtlsFeature>(stock);
             return next(context);
         };
     }

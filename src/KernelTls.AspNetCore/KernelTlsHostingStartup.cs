@@ -5,11 +5,12 @@ using Microsoft.Extensions.Http;
 
 namespace KernelTls.AspNetCore;
 
-/// <summary>
-/// Kernel TLS without code: the package adds this start-up to the application. It registers the transport,
-/// and kernel TLS for the clients of IHttpClientFactory, where <c>DOTNET_SYSTEM_NET_SECURITY_KTLS</c>, or the AppContext switch
-/// <c>System.Net.Security.Ktls</c>, switches it on, and nothing at all where it is not set or <c>0</c>.
-/// </summary>
+/// <summary>Enables kernel TLS without code. The package adds this startup class to the application.</summary>
+/// <remarks>
+/// It registers the transport, and kernel TLS for the clients of IHttpClientFactory, if
+/// <c>DOTNET_SYSTEM_NET_SECURITY_KTLS</c> or the AppContext switch <c>System.Net.Security.Ktls</c> enables it. If
+/// neither is set, or the variable is <c>0</c>, it registers nothing.
+/// </remarks>
 public sealed class KernelTlsHostingStartup : IHostingStartup
 {
     /// <inheritdoc/>
@@ -26,7 +27,9 @@ public sealed class KernelTlsHostingStartup : IHostingStartup
         }
     }
 
-    /// <summary>A value that is neither on nor off is reported by the transport, not swallowed here.</summary>
+    /// <summary>
+    /// Returns whether to register the transport. The transport also reports a value that is neither on nor off.
+    /// </summary>
     internal static bool IsAsked(Toggle kernel, bool directOpenSsl) =>
         kernel is Toggle.On or Toggle.Invalid || directOpenSsl;
 }

@@ -1,3 +1,4 @@
+using KernelTls.AspNetCore.Internals;
 using KernelTls.Diagnostics;
 using KernelTls.Offload;
 using Microsoft.Extensions.Logging;
@@ -6,12 +7,12 @@ using Microsoft.Extensions.Options;
 namespace KernelTls.AspNetCore;
 
 /// <summary>
-/// Whether this server's https endpoints go through the transport at all: found out once, at its start, and said once. Where
-/// they do not, nothing of Kestrel is touched, but for endpoints with options of their own.
+/// Decides once, when the server starts, whether its https endpoints use the transport, and logs the result.
 /// </summary>
+/// <remarks>If they do not, Kestrel is left unchanged, except for endpoints with their own options.</remarks>
 internal sealed class KernelTlsServer
 {
-    /// <summary>The name that the options of all of Kestrel's connections have.</summary>
+    /// <summary>The name of the options that apply to all of Kestrel's connections.</summary>
     public const string OptionsName = "KernelTls.AspNetCore";
 
     private readonly IOptionsFactory<KtlsOptions> _factory;
@@ -29,21 +30,34 @@ internal sealed class KernelTlsServer
 
     public KtlsOptions Options { get; }
 
-    /// <exception cref="KtlsNotAvailableException">Kernel TLS is required and not to be had.</exception>
+    /// <summary>Gets a value that indicates whether the server's https endpoints use the transport.</summary>
+    /// <exception cref="KtlsNotAvailableException">Kernel TLS is required and not available.</exception>
     public bool IsActive => _active.Value;
 
-    /// <summary>Connections go through the transport: all, or those of an endpoint with options of its own, which is built by then.</summary>
+    /// <summary>
+    /// Gets the reason why the server cannot use kernel TLS. <see cref="KtlsFallbackReason.None"/> if it can, or if
+    /// kernel TLS is switched off.
+    /// </summary>
+    /// <inheritdoc cref="IsActive" path="/exception"/>
+    public KtlsFallbackReason StockReason => !IsActive && GetFallbackReason(Options) is var reason && !IsSwitchedOff(reason) ? reason : KtlsFallbackReason.None;
+
+    /// <summary>
+    /// Gets a value that indicates whether the transport accepts connections: for all endpoints, or for one with its
+    /// own options, which is built by then.
+    /// </summary>
     /// <inheritdoc cref="IsActive" path="/exception"/>
     public bool Listens => _hasServed || IsActive;
 
-    /// <summary>Why these options leave connections to the stock TLS; None: they do not.</summary>
-    public static KtlsFallbackReason WhyNot(KtlsOptions options)
+    /// <summary>
+    /// Returns the reason why these options leave connections to Kestrel's HTTPS middleware, or None.
+    /// </summary>
+    public static KtlsFallbackReason GetFallbackReason(KtlsOptions options)
     {
         (Engine engine, KtlsFallbackReason reason) = KtlsStream.ChooseEngine(options);
         return engine != Engine.Managed && !KestrelInternals.IsAvailable ? KtlsFallbackReason.KestrelNotKnown : reason;
     }
 
-    /// <summary>For an endpoint of its own: the server's, and asking for kernel TLS if those do not.</summary>
+    /// <summary>Creates the options of an endpoint: a copy of the server's, with kernel TLS requested.</summary>
     public KtlsOptions CreateOptions()
     {
         KtlsOptions options = _factory.Create(OptionsName);
@@ -53,7 +67,7 @@ internal sealed class KernelTlsServer
 
     public void NoteServed() => _hasServed = true;
 
-    /// <summary>Says that an endpoint, or what is accepted there, stays with the stock TLS.</summary>
+    /// <summary>Reports that an endpoint, or a connection accepted there, uses Kestrel's HTTPS middleware.</summary>
     /// <exception cref="KtlsNotAvailableException">Kernel TLS is required.</exception>
     public void Refuse(string endpoint, KtlsFallbackReason reason, KtlsOptions options)
     {
@@ -61,7 +75,7 @@ internal sealed class KernelTlsServer
         {
             throw new KtlsNotAvailableException(
                 reason,
-                $"Kernel TLS is required and cannot serve {endpoint}: {reason}. See KtlsFallbackReason for what to do, or use "
+                $"Kernel TLS is required but not available for {endpoint}: {reason}. See KtlsFallbackReason for how to fix it, or use "
                 + "KtlsMode.Preferred.");
         }
 
@@ -75,7 +89,7 @@ internal sealed class KernelTlsServer
         }
     }
 
-    /// <summary>As <see cref="Refuse"/>, where it is too late to refuse.</summary>
+    /// <summary>Does the same as <see cref="Refuse"/>, when it is too late to refuse.</summary>
     public void Report(string endpoint, KtlsFallbackReason reason)
     {
         KtlsEventSource.Log.Fallback(isServer: true, reason, endpoint);
@@ -84,7 +98,7 @@ internal sealed class KernelTlsServer
 
     private bool Decide()
     {
-        KtlsFallbackReason reason = WhyNot(Options);
+        KtlsFallbackReason reason = GetFallbackReason(Options);
         if (reason == KtlsFallbackReason.None)
         {
             return true;
@@ -95,7 +109,7 @@ internal sealed class KernelTlsServer
         {
             throw new KtlsNotAvailableException(
                 reason,
-                ($"Kernel TLS is required for this server and not to be had: {reason}. See KtlsFallbackReason for what to do, "
+                ($"Kernel TLS is required for this server but not available: {reason}. See KtlsFallbackReason for how to fix it, "
                 + $"or use KtlsMode.Preferred. {detail}").TrimEnd());
         }
 

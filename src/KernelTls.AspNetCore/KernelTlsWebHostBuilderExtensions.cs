@@ -9,29 +9,30 @@ using Microsoft.Extensions.Options;
 
 namespace KernelTls.AspNetCore;
 
-/// <summary>Kernel TLS for Kestrel.</summary>
+/// <summary>Adds kernel TLS to Kestrel.</summary>
 public static class KernelTlsWebHostBuilderExtensions
 {
     /// <summary>
-    /// Serves Kestrel's https endpoints on TCP by kernel TLS, HTTP/1.1 and HTTP/2 alike. Endpoints are configured as ever, by
-    /// <c>UseHttps</c>, <c>ConfigureHttpsDefaults</c> or the configuration.
+    /// Serves Kestrel's https endpoints on TCP with kernel TLS, for HTTP/1.1 and HTTP/2. Endpoints are configured as
+    /// usual, by <c>UseHttps</c>, <c>ConfigureHttpsDefaults</c> or the configuration.
     /// </summary>
     /// <remarks>
     /// <para>
-    /// <see cref="KtlsOptions.Mode"/> is <see cref="KtlsMode.Preferred"/> unless <paramref name="configure"/> changes it: what
-    /// cannot be had falls back to the stock TLS, and the log says why, once. With <see cref="KtlsMode.Required"/> the server
-    /// does not start where the platform or an endpoint cannot do it, and a connection that cannot is refused.
-    /// <c>DOTNET_SYSTEM_NET_SECURITY_KTLS=0</c> overrules this call.
+    /// <see cref="KtlsOptions.Mode"/> is <see cref="KtlsMode.Preferred"/> unless <paramref name="configure"/> changes
+    /// it: endpoints and connections that cannot use kernel TLS fall back to Kestrel's HTTPS middleware, and the reason
+    /// is logged once. With <see cref="KtlsMode.Required"/> the server does not start if the platform or an endpoint
+    /// does not support kernel TLS, and a connection that cannot use it is refused.
+    /// <c>DOTNET_SYSTEM_NET_SECURITY_KTLS=0</c> overrides this call.
     /// </para>
     /// <para>
-    /// A single endpoint may have options of its own (<see cref="KernelTlsListenOptionsExtensions.UseKernelTls"/>).
-    /// Plain http endpoints, Unix domain sockets, named pipes and HTTP/3 are served by the stock transports. A transport that is
-    /// registered after this call is asked first.
+    /// A single endpoint may have its own options (<see cref="KernelTlsListenOptionsExtensions.UseKernelTls"/>). The
+    /// default transports serve plain http endpoints, Unix domain sockets, named pipes and HTTP/3. A transport that is
+    /// registered after this call takes precedence.
     /// </para>
     /// </remarks>
     /// <param name="builder">The web host's builder.</param>
-    /// <param name="configure">Changes the options of all connections.</param>
-    /// <returns>The same builder.</returns>
+    /// <param name="configure">The action that changes the options of all connections.</param>
+    /// <returns>The same builder, so that calls can be chained.</returns>
     /// <exception cref="ArgumentNullException"><paramref name="builder"/> is <see langword="null"/>.</exception>
     public static IWebHostBuilder UseKernelTls(this IWebHostBuilder builder, Action<KtlsOptions>? configure = null)
     {
@@ -47,7 +48,7 @@ public static class KernelTlsWebHostBuilderExtensions
         });
     }
 
-    /// <summary>The transport, once, and in front of those that are there.</summary>
+    /// <summary>Registers the transport once, with precedence over the transports registered before.</summary>
     internal static void AddTransport(IServiceCollection services)
     {
         if (services.Any(s => s.ServiceType == typeof(KernelTlsServer)))
@@ -60,8 +61,11 @@ public static class KernelTlsWebHostBuilderExtensions
         services.AddSingleton<EndpointSetup>();
         services.AddSingleton<IPostConfigureOptions<KestrelServerOptions>>(s => s.GetRequiredService<EndpointSetup>());
         services.AddSingleton<IStartupFilter, ResponseFilesFilter>();
+        services.AddSingleton<IStartupFilter, StockTlsFilter>();
+        services.AddHostedService<StockHandshakeReport>();
 
-        // Kestrel adds its own transport only where there is none: with ours before it, other kinds of endpoints had none.
+        // Kestrel adds its own transport only if none is registered. Without this line, other kinds of endpoints would
+        // have no transport.
         services.TryAddSingleton<IConnectionListenerFactory, SocketTransportFactory>();
         services.AddSingleton<IConnectionListenerFactory, DeferredListenerFactory>();
     }

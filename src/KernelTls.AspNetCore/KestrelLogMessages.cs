@@ -1,13 +1,17 @@
 using System.Security.Authentication;
+using KernelTls.AspNetCore.Internals;
 using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore;
 
 /// <summary>
-/// What the stock middleware says of a handshake, under its name (<see cref="KestrelInternals.HttpsCategory"/>). Not by
-/// <see cref="LoggerMessageAttribute"/>: its generator writes the second class of an assembly before or after the first, at
-/// random, and builds would differ.
+/// Writes the messages that Kestrel's HTTPS middleware writes about a handshake, under its category
+/// (<see cref="KestrelInternals.HttpsCategory"/>).
 /// </summary>
+/// <remarks>
+/// It does not use <see cref="LoggerMessageAttribute"/>: the generator writes the second class of an assembly before or
+/// after the first at random, so builds would not be reproducible.
+/// </remarks>
 internal static class KestrelLogMessages
 {
     private static readonly Action<ILogger, Exception?> s_authenticationFailed = LoggerMessage.Define(

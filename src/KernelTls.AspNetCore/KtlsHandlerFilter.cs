@@ -5,13 +5,15 @@ using Microsoft.Extensions.Options;
 namespace KernelTls.AspNetCore;
 
 /// <summary>
-/// Kernel TLS for the clients of IHttpClientFactory, without code: whatever the application configures comes first. A handler
-/// that connects in a way of its own, or is no <see cref="SocketsHttpHandler"/>, stays as it is; and so do all where kernel TLS
-/// is not to be had.
+/// Enables kernel TLS for the clients of IHttpClientFactory without code, after the application's own configuration.
 /// </summary>
+/// <remarks>
+/// A handler with its own ConnectCallback, or one that is not a <see cref="SocketsHttpHandler"/>, is left unchanged.
+/// All handlers are, if kernel TLS is not available.
+/// </remarks>
 internal sealed class KtlsHandlerFilter(IOptionsMonitor<KtlsOptions> options) : IHttpMessageHandlerBuilderFilter
 {
-    /// <summary>The name that the options of all of the factory's clients have.</summary>
+    /// <summary>The name of the options that apply to all clients of the factory.</summary>
     public const string OptionsName = "KernelTls.HttpClient";
 
     public Action<HttpMessageHandlerBuilder> Configure(Action<HttpMessageHandlerBuilder> next) => builder =>

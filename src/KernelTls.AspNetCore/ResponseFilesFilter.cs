@@ -5,8 +5,8 @@ using Microsoft.AspNetCore.Hosting;
 namespace KernelTls.AspNetCore;
 
 /// <summary>
-/// Puts <see cref="ResponseFiles"/> in front of the application, so that what the application puts in the place of the response's
-/// body stands before it. Requests on other connections pass.
+/// Attaches <see cref="ResponseFiles"/> before the application runs, so that a response body feature of the application
+/// wraps it. Requests on other connections are unchanged.
 /// </summary>
 internal sealed class ResponseFilesFilter : IStartupFilter
 {

@@ -4,18 +4,18 @@ using System.Runtime.InteropServices;
 namespace KernelTls.Tool;
 
 /// <summary>
-/// Finds libKernelTls.Native.so for this machine among those the tool's package brings: a tool is one package for all
-/// platforms, and .NET looks for none of them by itself.
+/// Finds libKernelTls.Native.so for this machine among those in the tool's package. A tool is one package for all
+/// platforms, and .NET does not search it for native libraries.
 /// </summary>
 internal static class NativeShim
 {
-    /// <summary>To be called before the library is used for the first time.</summary>
+    /// <summary>Registers the resolver. Call this before the library is used for the first time.</summary>
     public static void Register() => NativeLibrary.SetDllImportResolver(typeof(KtlsStream).Assembly, Resolve);
 
     private static nint Resolve(string name, Assembly assembly, DllImportSearchPath? searchPath)
     {
         string path = Path.Combine(AppContext.BaseDirectory, "runtimes", Platform, "native", name + ".so");
-        return NativeLibrary.TryLoad(path, out nint handle) ? handle : 0; // 0: as .NET itself would look
+        return NativeLibrary.TryLoad(path, out nint handle) ? handle : 0; // 0: .NET continues its own search
     }
 
     private static string Platform

@@ -4,10 +4,10 @@ using KernelTls.Tool.Output;
 
 namespace KernelTls.Tool;
 
-/// <summary>The command line: every subcommand, and the one place that turns failures into messages and exit codes.</summary>
+/// <summary>Defines the command line. All failures become messages and exit codes here.</summary>
 internal static class ToolCommand
 {
-    /// <summary>How long a command that is interrupted may take to end in good order.</summary>
+    /// <summary>Gets the time that an interrupted command has to end cleanly.</summary>
     public static TimeSpan EndingTime { get; } = TimeSpan.FromSeconds(10);
 
     private static Option<bool> Json { get; } = new("--json")
@@ -17,7 +17,7 @@ internal static class ToolCommand
     };
 
     public static RootCommand Create() => new($"""
-        Kernel TLS for .NET: is it on, why not, and what does it do.
+        Kernel TLS for .NET: whether it is on, why not, and what it does.
 
         {ExitCode.Explanation}
         """)
@@ -31,10 +31,14 @@ internal static class ToolCommand
         BenchCommand.Create(),
     };
 
-    /// <summary>Gives a command its work, whose failures end as a message on standard error (and as JSON) and an exit code.</summary>
+    /// <summary>
+    /// Sets the action of a command. Failures end with a message on standard error (and as JSON) and an exit code.
+    /// </summary>
     /// <param name="command">The command.</param>
-    /// <param name="work">Returns the exit code; may throw <see cref="ToolFailedException"/>.</param>
-    /// <param name="interrupted">The exit code for a cancelled token.</param>
+    /// <param name="work">
+    /// The action, which returns the exit code and may throw <see cref="ToolFailedException"/>.
+    /// </param>
+    /// <param name="interrupted">The exit code for a canceled token.</param>
     public static void SetWork(
         this Command command, Func<ParseResult, Terminal, CancellationToken, Task<int>> work, int interrupted = ExitCode.Interrupted) =>
         command.SetAction(async (arguments, cancellationToken) =>

@@ -1,6 +1,8 @@
 namespace KernelTls.Tool;
 
-/// <summary>Ends a command with an exit code and one message that says what was expected and what to do.</summary>
+/// <summary>
+/// The exception that ends a command with an exit code and a message that says what was expected and how to fix it.
+/// </summary>
 internal sealed class ToolFailedException(int exitCode, string message, Exception? innerException = null)
     : Exception(message, innerException)
 {

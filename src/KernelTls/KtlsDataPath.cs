@@ -1,6 +1,8 @@
 namespace KernelTls;
 
-/// <summary>Who encrypts or decrypts the application data of one direction of a connection.</summary>
+/// <summary>
+/// Specifies the component that encrypts or decrypts the application data of one direction of a connection.
+/// </summary>
 public enum KtlsDataPath
 {
     /// <summary>The stock <see cref="System.Net.Security.SslStream"/> implementation.</summary>

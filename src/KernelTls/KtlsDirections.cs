@@ -1,6 +1,6 @@
 namespace KernelTls;
 
-/// <summary>The two directions of a connection, as seen from this end.</summary>
+/// <summary>Specifies directions of a connection, as seen from this end.</summary>
 [Flags]
 public enum KtlsDirections
 {

@@ -1,15 +1,17 @@
 namespace KernelTls;
 
-/// <summary>What became of one connection: the data path of each direction and, where it is not the kernel, why.</summary>
-/// <param name="Send">Data path of what this end sends.</param>
+/// <summary>
+/// Describes how each direction of a connection is processed and, if a direction is not offloaded, the reason.
+/// </summary>
+/// <param name="Send">The data path of the sending direction.</param>
 /// <param name="SendFallbackReason">
-/// <see cref="KtlsFallbackReason.None"/> if and only if <paramref name="Send"/> is <see cref="KtlsDataPath.Kernel"/> or
-/// <see cref="KtlsDataPath.Hardware"/>.
+/// The reason why the sending direction is not offloaded. <see cref="KtlsFallbackReason.None"/> if and only if
+/// <paramref name="Send"/> is <see cref="KtlsDataPath.Kernel"/> or <see cref="KtlsDataPath.Hardware"/>.
 /// </param>
-/// <param name="Receive">Data path of what this end receives.</param>
+/// <param name="Receive">The data path of the receiving direction.</param>
 /// <param name="ReceiveFallbackReason">
-/// <see cref="KtlsFallbackReason.None"/> if and only if <paramref name="Receive"/> is <see cref="KtlsDataPath.Kernel"/> or
-/// <see cref="KtlsDataPath.Hardware"/>.
+/// The reason why the receiving direction is not offloaded. <see cref="KtlsFallbackReason.None"/> if and only if
+/// <paramref name="Receive"/> is <see cref="KtlsDataPath.Kernel"/> or <see cref="KtlsDataPath.Hardware"/>.
 /// </param>
 public readonly record struct KtlsOffload(
     KtlsDataPath Send,
@@ -17,10 +19,12 @@ public readonly record struct KtlsOffload(
     KtlsDataPath Receive,
     KtlsFallbackReason ReceiveFallbackReason)
 {
-    /// <summary>Both directions are in the kernel or in the network device.</summary>
+    /// <summary>
+    /// Gets a value that indicates whether both directions are in the kernel or in the network device.
+    /// </summary>
     public bool IsComplete => IsOffloaded(Send) && IsOffloaded(Receive);
 
-    /// <summary>One line for logs, such as <c>send=kernel receive=openssl (OpenSslTooOld)</c>.</summary>
+    /// <summary>Returns one line for logs, such as <c>send=kernel receive=openssl (OpenSslTooOld)</c>.</summary>
     public override string ToString() =>
         $"send={Describe(Send, SendFallbackReason)} receive={Describe(Receive, ReceiveFallbackReason)}";
 

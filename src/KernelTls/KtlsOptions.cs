@@ -1,6 +1,7 @@
 namespace KernelTls;
 
-/// <summary>How a <see cref="KtlsStream"/> uses kernel TLS. Read when a handshake starts; not thread-safe while being changed.</summary>
+/// <summary>Configures how a <see cref="KtlsStream"/> uses kernel TLS.</summary>
+/// <remarks>The stream reads the options when a handshake starts. Changing them is not thread-safe.</remarks>
 public sealed class KtlsOptions
 {
     private KtlsMode _mode = KtlsMode.Environment;
@@ -8,8 +9,8 @@ public sealed class KtlsOptions
     private KtlsDirections _directions = KtlsDirections.Both;
     private TimeSpan? _busyPoll;
 
-    /// <summary>Whether kernel TLS is used. Default: <see cref="KtlsMode.Environment"/>.</summary>
-    /// <exception cref="ArgumentOutOfRangeException">The value is not a <see cref="KtlsMode"/>.</exception>
+    /// <summary>Gets or sets whether kernel TLS is used. The default is <see cref="KtlsMode.Environment"/>.</summary>
+    /// <exception cref="ArgumentOutOfRangeException">The value is not defined by <see cref="KtlsMode"/>.</exception>
     public KtlsMode Mode
     {
         get => _mode;
@@ -26,18 +27,26 @@ public sealed class KtlsOptions
     }
 
     /// <summary>
-    /// Binds OpenSSL to the socket but keeps the kernel out of it, as <c>DOTNET_SYSTEM_NET_SECURITY_DIRECT_OPENSSL=1</c>
-    /// does for the whole process. An experiment that isolates the cost of the socket BIO. Default: <see langword="false"/>.
+    /// Gets or sets a value that indicates whether OpenSSL uses the socket directly without kernel TLS. The default is
+    /// <see langword="false"/>.
     /// </summary>
+    /// <remarks>
+    /// This is an experiment that isolates the cost of the socket BIO.
+    /// <c>DOTNET_SYSTEM_NET_SECURITY_DIRECT_OPENSSL=1</c> does the same for the whole process.
+    /// </remarks>
     public bool DirectOpenSsl { get; set; }
 
     /// <summary>
-    /// How many records are sent under one key before it is changed by a KeyUpdate (RFC 8446, sections 4.6.3 and 5.5); a
-    /// record holds at most 16 KiB, and a write begins at least one. Where the key cannot be changed (TLS 1.2, or a kernel
-    /// that holds it and is older than Linux 6.14, or OpenSSL older than 3.2) the sending half closes with close_notify and
-    /// writes throw <see cref="KtlsRekeyException"/>. <see langword="null"/>, the default: for TLS 1.3 2^24 with AES-GCM, 2^22
-    /// with AES-CCM, without limit otherwise. No effect where the base class shook hands.
+    /// Gets or sets the number of records that are sent under one key before a KeyUpdate changes it (RFC 8446, sections
+    /// 4.6.3 and 5.5). The default, <see langword="null"/>, is 2^24 for AES-GCM and 2^22 for AES-CCM with TLS 1.3, and
+    /// no limit otherwise.
     /// </summary>
+    /// <remarks>
+    /// A record holds at most 16 KiB, and every write begins a new record. If the key cannot be changed, the sending
+    /// half closes with close_notify, and writes throw <see cref="KtlsRekeyException"/>. That is the case with TLS 1.2,
+    /// and when the kernel holds the key and Linux is older than 6.14 or OpenSSL is older than 3.2. The limit has no
+    /// effect if the base class performed the handshake.
+    /// </remarks>
     /// <exception cref="ArgumentOutOfRangeException">The value is below 1.</exception>
     public long? RecordLimit
     {
@@ -54,11 +63,14 @@ public sealed class KtlsOptions
     }
 
     /// <summary>
-    /// The directions that the kernel is asked for; OpenSSL keeps the other one, with
-    /// <see cref="KtlsFallbackReason.DirectionNotAsked"/>. Default: <see cref="KtlsDirections.Both"/>.
+    /// Gets or sets the directions for which kernel TLS is requested. The default is <see cref="KtlsDirections.Both"/>.
     /// </summary>
+    /// <remarks>
+    /// OpenSSL processes the other direction, with the reason <see cref="KtlsFallbackReason.DirectionNotAsked"/>.
+    /// </remarks>
     /// <exception cref="ArgumentOutOfRangeException">
-    /// The value is not Send, Receive or Both. For neither there is <see cref="KtlsMode.Disabled"/>.
+    /// The value is not Send, Receive or Both. To use neither, set <see cref="Mode"/> to
+    /// <see cref="KtlsMode.Disabled"/>.
     /// </exception>
     public KtlsDirections Directions
     {
@@ -75,29 +87,35 @@ public sealed class KtlsOptions
     }
 
     /// <summary>
-    /// The peer pads no records: the kernel decrypts TLS 1.3 straight into the receiver's memory
-    /// (<c>TLS_RX_EXPECT_NO_PAD</c>: Documentation/networking/tls.rst). Default: <see langword="false"/>.
+    /// Gets or sets a value that indicates whether the peer is expected not to pad records, so that the kernel decrypts
+    /// TLS 1.3 directly into the receiver's memory (<c>TLS_RX_EXPECT_NO_PAD</c>, Documentation/networking/tls.rst). The
+    /// default is <see langword="false"/>.
     /// </summary>
     /// <remarks>
-    /// For trusted peers. A record that is padded all the same (RFC 8446, section 5.4) is decrypted twice, so that a hostile peer
-    /// doubles the work for a byte of padding each. Kernels that garble such records, as Linux 6.12.107 does, are found out by
-    /// trial and not asked.
-    /// <c>TlsRxNoPadViolation</c> in <c>/proc/net/tls_stat</c> counts padded records, <c>TlsDecryptRetry</c> those and the
-    /// control records, such as session tickets. Where it cannot be had
-    /// (<see cref="KtlsPlatform.CanExpectNoPadding"/>) there is an event, and the connection goes on.
+    /// Set it for trusted peers only. A record that is padded nevertheless (RFC 8446, section 5.4) is decrypted twice,
+    /// so a hostile peer can double the work with one byte of padding per record. The option is not used on kernels
+    /// that corrupt such records, as Linux 6.12.107 does; a trial detects them. In <c>/proc/net/tls_stat</c>,
+    /// <c>TlsRxNoPadViolation</c> counts padded records. <c>TlsDecryptRetry</c> counts padded records and control
+    /// records, such as session tickets. If the option is not available
+    /// (<see cref="KtlsPlatform.CanExpectNoPadding"/>), the event SocketOptionRefused is written, and the connection
+    /// continues without it.
     /// </remarks>
     public bool ExpectNoPadding { get; set; }
 
     /// <summary>
-    /// How long the kernel may poll the network device for this socket instead of sleeping (<c>SO_BUSY_POLL</c>, with
-    /// <c>SO_PREFER_BUSY_POLL</c>), in whole microseconds. Zero: not at all, whatever <c>net.core.busy_read</c> says. <see langword="null"/>, the default,
-    /// leaves the socket as it is.
+    /// Gets or sets how long the kernel may poll the network device for this socket before it sleeps
+    /// (<c>SO_BUSY_POLL</c> with <c>SO_PREFER_BUSY_POLL</c>), in whole microseconds. Zero disables polling regardless
+    /// of <c>net.core.busy_read</c>. The default, <see langword="null"/>, leaves the socket unchanged.
     /// </summary>
     /// <remarks>
-    /// Set where OpenSSL shakes hands. <c>SO_PREFER_BUSY_POLL</c>, and on older kernels raising <c>SO_BUSY_POLL</c>, needs
-    /// <c>CAP_NET_ADMIN</c>; a refusal is an event, and the connection goes on. See docs/tuning.md for when it pays.
+    /// The option is set when OpenSSL performs the handshake. <c>SO_PREFER_BUSY_POLL</c>, and on older kernels raising
+    /// <c>SO_BUSY_POLL</c>, requires <c>CAP_NET_ADMIN</c>. If the kernel refuses the option, the event
+    /// SocketOptionRefused is written, and the connection continues without it. See docs/tuning.md for when busy
+    /// polling helps.
     /// </remarks>
-    /// <exception cref="ArgumentOutOfRangeException">The value is negative or over <see cref="int.MaxValue"/> microseconds.</exception>
+    /// <exception cref="ArgumentOutOfRangeException">
+    /// The value is negative or greater than <see cref="int.MaxValue"/> microseconds.
+    /// </exception>
     public TimeSpan? BusyPoll
     {
         get => _busyPoll;
@@ -113,34 +131,40 @@ public sealed class KtlsOptions
     }
 
     /// <summary>
-    /// A network device that encrypts reads the pages of a file sent by <see cref="KtlsStream.SendFileAsync"/> where they are,
-    /// instead of a copy (TLS_TX_ZEROCOPY_RO, Documentation/networking/tls.rst). It changes nothing where the kernel itself
-    /// encrypts. Default: <see langword="false"/>.
+    /// Gets or sets a value that indicates whether an encrypting network device reads the pages of a file sent by
+    /// <see cref="KtlsStream.SendFileAsync"/> in place instead of a copy (TLS_TX_ZEROCOPY_RO,
+    /// Documentation/networking/tls.rst). The default is <see langword="false"/>.
     /// </summary>
     /// <remarks>
-    /// Dangerous where files change: after a retransmission a page is encrypted again under the same nonce. If it has changed
-    /// since, the peer finds the record forged and ends the connection, and who sees both versions on the wire learns about
-    /// their contents. Only for files that nobody writes to or truncates until the peer has acknowledged them, which is later
-    /// than SendFileAsync completes. A kernel before Linux 5.19 refuses it: an event (SocketOptionRefused) says so,
-    /// and the connection goes on without.
+    /// This option is dangerous for files that change. After a retransmission a page is encrypted again under the same
+    /// nonce. If the page has changed, the peer rejects the record as forged and ends the connection, and an observer
+    /// who captures both versions learns about their contents. Use it only for files that are not written to or
+    /// truncated until the peer has acknowledged them, which is later than SendFileAsync completes. The option has no
+    /// effect if the kernel itself encrypts. Kernels before Linux 5.19 refuse it: the event SocketOptionRefused is
+    /// written, and the connection continues without it.
     /// </remarks>
     public bool ZeroCopySendFile { get; set; }
 
     /// <summary>
-    /// Whether a connection that the peer closes without close_notify (RFC 8446, section 6.1) is an end of stream, as on
-    /// <see cref="System.Net.Security.SslStream"/>, instead of an <see cref="IOException"/>. <see langword="null"/>, the default:
-    /// no for a <see cref="KtlsStream"/>, yes for an HttpClient (<see cref="SocketsHttpHandlerKtlsExtensions.UseKernelTls"/>) and
-    /// on Kestrel's endpoints.
+    /// Gets or sets a value that indicates whether a connection that the peer closes without close_notify (RFC 8446,
+    /// section 6.1) is reported as the end of the stream, as <see cref="System.Net.Security.SslStream"/> does, instead
+    /// of as an <see cref="IOException"/>. The default, <see langword="null"/>, means <see langword="false"/> for a
+    /// <see cref="KtlsStream"/>, and <see langword="true"/> for HttpClient
+    /// (<see cref="SocketsHttpHandlerKtlsExtensions.UseKernelTls"/>), Kestrel endpoints and streams of libraries that
+    /// KernelTls.Weave has woven.
     /// </summary>
     /// <remarks>
-    /// Whoever can inject a FIN into the TCP connection can then cut the data short, and reading looks as if it had come to its
-    /// end. Allow it only where the layer above knows by itself whether it has everything. An end inside a record and a reset
-    /// are errors in any case. No effect where the base class shook hands: it allows truncation. docs/security.md says why
-    /// HTTP has it.
+    /// With truncation allowed, an attacker who can inject a FIN into the TCP connection can cut the data short, and
+    /// the reader sees a regular end of stream. Allow it only if the protocol above TLS detects missing data itself. An
+    /// end inside a record and a reset are always errors. The option has no effect if the base class performed the
+    /// handshake, because the base class always allows truncation. See docs/security.md for why HTTP allows it.
     /// </remarks>
     public bool? AllowTruncation { get; set; }
 
-    /// <summary>Returns a copy for a layer above that has framing of its own.</summary>
+    /// <summary>Gets the assembly whose woven code made the stream, or empty.</summary>
+    internal string Library { get; init; } = "";
+
+    /// <summary>Returns a copy for a protocol that detects the end of a message itself.</summary>
     internal KtlsOptions ForFramedProtocol()
     {
         KtlsOptions copy = (KtlsOptions)MemberwiseClone();

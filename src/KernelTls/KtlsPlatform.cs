@@ -4,45 +4,68 @@ using KernelTls.Offload;
 
 namespace KernelTls;
 
-/// <summary>What this process can do with kernel TLS: found out once by real trials, on first use. Thread-safe; never throws.</summary>
+/// <summary>Provides information about kernel TLS support in this process. Thread-safe.</summary>
+/// <remarks>
+/// The values are determined by real trials on first use and are then cached. The members never throw, except for
+/// invalid arguments.
+/// </remarks>
 public static class KtlsPlatform
 {
-    /// <summary>Connections can be offloaded here, in at least one direction of some version and cipher.</summary>
+    /// <summary>
+    /// Gets a value that indicates whether connections can be offloaded in at least one direction for some version and
+    /// cipher.
+    /// </summary>
     public static bool IsSupported => Platform.Current.KernelReason == KtlsFallbackReason.None;
 
-    /// <summary>Why <see cref="IsSupported"/> is <see langword="false"/>, or <see cref="KtlsFallbackReason.None"/>.</summary>
+    /// <summary>
+    /// Gets the reason why <see cref="IsSupported"/> is <see langword="false"/>, or
+    /// <see cref="KtlsFallbackReason.None"/>.
+    /// </summary>
     public static KtlsFallbackReason NotSupportedReason => Platform.Current.KernelReason;
 
-    /// <summary>More on <see cref="NotSupportedReason"/> where there is more to say (a missing symbol, an errno); else empty.</summary>
+    /// <summary>
+    /// Gets details about <see cref="NotSupportedReason"/>, such as a missing symbol or an errno, or an empty string if
+    /// there are none.
+    /// </summary>
     public static string NotSupportedDetail => Platform.Current.Detail;
 
-    /// <summary>Version of the OpenSSL that .NET and this library share; 0.0 where none is loaded.</summary>
+    /// <summary>Gets the version of the OpenSSL that .NET and this library share, or 0.0 if none is loaded.</summary>
     public static Version OpenSslVersion => Platform.Current.OpenSslVersion;
 
-    /// <summary>OpenSSL's own version text, such as <c>OpenSSL 3.5.7 1 Jul 2025</c>; empty where none is loaded.</summary>
+    /// <summary>
+    /// Gets OpenSSL's version text, such as <c>OpenSSL 3.5.7 1 Jul 2025</c>, or an empty string if none is loaded.
+    /// </summary>
     public static string OpenSslVersionText => Platform.Current.OpenSslText;
 
-    /// <summary>Release of the running kernel, as <c>uname -r</c> prints it on Linux.</summary>
+    /// <summary>Gets the release of the running kernel, as printed by <c>uname -r</c> on Linux.</summary>
     public static string KernelRelease { get; } = ReadKernelRelease();
 
     /// <summary>
-    /// TLS 1.3 keys can be changed while the kernel holds them (RFC 8446, section 4.6.3): Linux 6.14 and OpenSSL 3.2.
-    /// Where they cannot, a KeyUpdate ends the connection with a <see cref="KtlsRekeyException"/>.
+    /// Gets a value that indicates whether TLS 1.3 keys can be changed while the kernel holds them (RFC 8446, section
+    /// 4.6.3). This requires Linux 6.14 and OpenSSL 3.2.
     /// </summary>
+    /// <remarks>
+    /// If keys cannot be changed, a KeyUpdate ends the connection with a <see cref="KtlsRekeyException"/>.
+    /// </remarks>
     public static bool CanRekey => Platform.Current.CanRekey;
 
     /// <summary>
-    /// <see cref="KtlsOptions.ExpectNoPadding"/> has an effect here: a kernel that takes it (Linux 6.0) and garbles no padded
-    /// record (6.12.107 does), and OpenSSL 3.2.
+    /// Gets a value that indicates whether <see cref="KtlsOptions.ExpectNoPadding"/> has an effect. This requires
+    /// OpenSSL 3.2 and a kernel that accepts the option (Linux 6.0) and does not corrupt padded records, as Linux
+    /// 6.12.107 does.
     /// </summary>
     public static bool CanExpectNoPadding => Platform.Current.CanExpectNoPadding;
 
-    /// <summary>Why such a connection would not be in the kernel in one direction.</summary>
+    /// <summary>
+    /// Returns the reason why one direction of a connection with the specified parameters would not be in the kernel.
+    /// </summary>
     /// <param name="direction"><see cref="KtlsDirections.Send"/> or <see cref="KtlsDirections.Receive"/>.</param>
-    /// <param name="protocol">The negotiated version.</param>
-    /// <param name="cipherSuite">The negotiated suite.</param>
-    /// <returns><see cref="KtlsFallbackReason.None"/> where it would be.</returns>
-    /// <exception cref="ArgumentOutOfRangeException"><paramref name="direction"/> is not exactly one direction.</exception>
+    /// <param name="protocol">The negotiated protocol version.</param>
+    /// <param name="cipherSuite">The negotiated cipher suite.</param>
+    /// <returns>The reason, or <see cref="KtlsFallbackReason.None"/> if the direction would be in the kernel.</returns>
+    /// <exception cref="ArgumentOutOfRangeException">
+    /// <paramref name="direction"/> is not exactly one direction.
+    /// </exception>
     public static KtlsFallbackReason GetFallbackReason(
         KtlsDirections direction, SslProtocols protocol, TlsCipherSuite cipherSuite)
     {
@@ -54,7 +77,7 @@ public static class KtlsPlatform
         Platform platform = Platform.Current;
         return platform.KernelReason != KtlsFallbackReason.None
             ? platform.KernelReason
-            : OffloadPlan.Foresee(direction, protocol, cipherSuite, platform.OpenSslVersion, platform.Kernel);
+            : OffloadPlan.PredictFallback(direction, protocol, cipherSuite, platform.OpenSslVersion, platform.Kernel);
     }
 
     private static string ReadKernelRelease()

@@ -1,18 +1,19 @@
 namespace KernelTls;
 
 /// <summary>
-/// The keys of a TLS 1.3 connection must change (RFC 8446, section 4.6.3) and cannot, or the peer changes them too often.
-/// The connection ends before a wrong byte is sent or delivered.
+/// The exception that is thrown when the keys of a TLS 1.3 connection must change (RFC 8446, section 4.6.3) but cannot,
+/// or when the peer changes them too often.
 /// </summary>
+/// <remarks>The connection ends before an incorrect byte is sent or delivered.</remarks>
 public sealed class KtlsRekeyException : IOException
 {
-    /// <summary>Creates the exception.</summary>
-    /// <param name="failure">What went wrong.</param>
-    /// <param name="message">What happened and what to do about it.</param>
-    /// <param name="innerException">The failure underneath, if there is one.</param>
+    /// <summary>Initializes a new instance of the <see cref="KtlsRekeyException"/> class.</summary>
+    /// <param name="failure">The kind of failure.</param>
+    /// <param name="message">The message that describes the error and how to resolve it.</param>
+    /// <param name="innerException">The exception that caused this one, or <see langword="null"/>.</param>
     public KtlsRekeyException(KtlsRekeyFailure failure, string message, Exception? innerException = null)
         : base(message, innerException) => Failure = failure;
 
-    /// <summary>What went wrong.</summary>
+    /// <summary>Gets the kind of failure.</summary>
     public KtlsRekeyFailure Failure { get; }
 }

@@ -1,20 +1,30 @@
 namespace KernelTls;
 
-/// <summary>Why the keys of a connection could not be changed, or were changed too often.</summary>
+/// <summary>Specifies why the keys of a connection could not be changed, or that they were changed too often.</summary>
 public enum KtlsRekeyFailure
 {
     /// <summary>
-    /// The kernel holds the keys, and this kernel (before Linux 6.14) or this OpenSSL (before 3.2) cannot change them there;
-    /// or the connection is not TLS 1.3.
+    /// The kernel holds the keys and cannot change them, because Linux is older than 6.14 or OpenSSL is older than 3.2;
+    /// or the connection does not use TLS 1.3.
     /// </summary>
     NotSupported = 1,
 
     /// <summary>
-    /// As many records were sent as one key is good for (<see cref="KtlsOptions.RecordLimit"/>), and the key could not be
-    /// changed. close_notify was sent; reading goes on.
+    /// The key has encrypted as many records as <see cref="KtlsOptions.RecordLimit"/> permits and could not be changed.
+    /// close_notify was sent. The connection can still be read.
     /// </summary>
     RecordLimit = 2,
 
-    /// <summary>The peer sent control records at a rate that serves no purpose but to keep this end busy.</summary>
+    /// <summary>The peer sent control records at a rate that has no purpose other than to keep this end busy.</summary>
     Flood = 3,
+
+    /// <summary>
+    /// The peer split a handshake message across several records, and one of them begins with the message type of a
+    /// KeyUpdate (24).
+    /// </summary>
+    /// <remarks>
+    /// Linux 6.14 and later treats that record as a KeyUpdate, also in TLS 1.2, and delivers no more data without a new
+    /// key. RFC 8446, section 5.1, allows such records; OpenSSL, SslStream and other common stacks do not send them.
+    /// </remarks>
+    FragmentedMessage = 4,
 }

@@ -8,26 +8,34 @@ using KernelTls.Handshake;
 using KernelTls.Interop;
 using KernelTls.IO;
 using KernelTls.Offload;
+using KernelTls.Weaving;
 
 namespace KernelTls;
 
-// The options-based handshakes: who shakes hands is decided here, once, before the first byte.
+// The options-based handshakes. The engine that performs the handshake is chosen here, once, before the first byte.
 public partial class KtlsStream
 {
     private int _handshakeStarted;
     private bool? _isServer;
-    private KtlsFallbackReason _stays;
+    private KtlsFallbackReason _managedByCaller;
     private ExceptionDispatchInfo? _handshakeFailure;
+    private bool _peerRefused;
     private Socket? _alertedSocket;
 
-    /// <summary>Shakes hands as a client, blocking; the inner stream's timeouts limit each wait.</summary>
-    /// <param name="sslClientAuthenticationOptions">The options; see <see cref="KtlsFallbackReason"/> for those that stay with the base class.</param>
+    /// <summary>
+    /// Performs the TLS handshake as a client and blocks until it completes. The inner stream's timeouts limit each
+    /// wait.
+    /// </summary>
+    /// <param name="sslClientAuthenticationOptions">
+    /// The authentication options. See <see cref="KtlsFallbackReason"/> for the options that only the base class
+    /// supports.
+    /// </param>
     /// <exception cref="AuthenticationException">The handshake failed.</exception>
-    /// <exception cref="KtlsNotAvailableException">Kernel TLS is required and not to be had.</exception>
+    /// <exception cref="KtlsNotAvailableException">Kernel TLS is required and not available.</exception>
     /// <exception cref="IOException">The transport failed or ended.</exception>
     public new void AuthenticateAsClient(SslClientAuthenticationOptions sslClientAuthenticationOptions)
     {
-        if (TryPrepare(sslClientAuthenticationOptions, out TlsHandshake? handshake))
+        if (TryPrepareClient(sslClientAuthenticationOptions, out TlsHandshake? handshake))
         {
             Run(handshake);
         }
@@ -37,31 +45,42 @@ public partial class KtlsStream
         }
     }
 
-    /// <summary>Shakes hands as a client.</summary>
-    /// <param name="sslClientAuthenticationOptions">The options; see <see cref="KtlsFallbackReason"/> for those that stay with the base class.</param>
-    /// <param name="cancellationToken">Ends the handshake; the stream is of no use afterwards.</param>
+    /// <summary>Performs the TLS handshake as a client.</summary>
+    /// <remarks>If the handshake is canceled, the stream cannot be used any more.</remarks>
+    /// <param name="sslClientAuthenticationOptions">
+    /// The authentication options. See <see cref="KtlsFallbackReason"/> for the options that only the base class
+    /// supports.
+    /// </param>
+    /// <param name="cancellationToken">The token to monitor for cancellation requests.</param>
+    /// <returns>A task that represents the handshake.</returns>
     /// <inheritdoc cref="AuthenticateAsClient(SslClientAuthenticationOptions)" path="/exception"/>
     public new Task AuthenticateAsClientAsync(
         SslClientAuthenticationOptions sslClientAuthenticationOptions, CancellationToken cancellationToken = default)
     {
         ArgumentNullException.ThrowIfNull(sslClientAuthenticationOptions);
-        return ShakeHandsAsync();
+        return PerformHandshakeAsync();
 
-        async Task ShakeHandsAsync()
+        async Task PerformHandshakeAsync()
         {
-            Task handshake = TryPrepare(sslClientAuthenticationOptions, out TlsHandshake? own)
+            Task handshake = TryPrepareClient(sslClientAuthenticationOptions, out TlsHandshake? own)
                 ? RunAsync(own, cancellationToken)
                 : base.AuthenticateAsClientAsync(sslClientAuthenticationOptions, cancellationToken);
             await handshake.ConfigureAwait(false);
         }
     }
 
-    /// <summary>Shakes hands as a server, blocking; the inner stream's timeouts limit each wait.</summary>
-    /// <param name="sslServerAuthenticationOptions">The options; see <see cref="KtlsFallbackReason"/> for those that stay with the base class.</param>
+    /// <summary>
+    /// Performs the TLS handshake as a server and blocks until it completes. The inner stream's timeouts limit each
+    /// wait.
+    /// </summary>
+    /// <param name="sslServerAuthenticationOptions">
+    /// The authentication options. See <see cref="KtlsFallbackReason"/> for the options that only the base class
+    /// supports.
+    /// </param>
     /// <inheritdoc cref="AuthenticateAsClient(SslClientAuthenticationOptions)" path="/exception"/>
     public new void AuthenticateAsServer(SslServerAuthenticationOptions sslServerAuthenticationOptions)
     {
-        if (TryPrepare(sslServerAuthenticationOptions, out TlsHandshake? handshake))
+        if (TryPrepareServer(sslServerAuthenticationOptions, out TlsHandshake? handshake))
         {
             Run(handshake);
         }
@@ -71,19 +90,24 @@ public partial class KtlsStream
         }
     }
 
-    /// <summary>Shakes hands as a server.</summary>
-    /// <param name="sslServerAuthenticationOptions">The options; see <see cref="KtlsFallbackReason"/> for those that stay with the base class.</param>
-    /// <param name="cancellationToken">Ends the handshake; the stream is of no use afterwards.</param>
+    /// <summary>Performs the TLS handshake as a server.</summary>
+    /// <remarks>If the handshake is canceled, the stream cannot be used any more.</remarks>
+    /// <param name="sslServerAuthenticationOptions">
+    /// The authentication options. See <see cref="KtlsFallbackReason"/> for the options that only the base class
+    /// supports.
+    /// </param>
+    /// <param name="cancellationToken">The token to monitor for cancellation requests.</param>
+    /// <returns>A task that represents the handshake.</returns>
     /// <inheritdoc cref="AuthenticateAsClient(SslClientAuthenticationOptions)" path="/exception"/>
     public new Task AuthenticateAsServerAsync(
         SslServerAuthenticationOptions sslServerAuthenticationOptions, CancellationToken cancellationToken = default)
     {
         ArgumentNullException.ThrowIfNull(sslServerAuthenticationOptions);
-        return ShakeHandsAsync();
+        return PerformHandshakeAsync();
 
-        async Task ShakeHandsAsync()
+        async Task PerformHandshakeAsync()
         {
-            Task handshake = TryPrepare(sslServerAuthenticationOptions, out TlsHandshake? own)
+            Task handshake = TryPrepareServer(sslServerAuthenticationOptions, out TlsHandshake? own)
                 ? RunAsync(own, cancellationToken)
                 : base.AuthenticateAsServerAsync(sslServerAuthenticationOptions, cancellationToken);
             await handshake.ConfigureAwait(false);
@@ -91,55 +115,62 @@ public partial class KtlsStream
     }
 
     /// <summary>
-    /// Shakes hands as a server whose options are chosen when the ClientHello is known. Options that only the base class can
-    /// honour are then refused: it cannot take over any more (<see cref="KtlsNotAvailableException"/>).
+    /// Performs the TLS handshake as a server whose options are chosen when the ClientHello has been received.
     /// </summary>
-    /// <param name="optionsCallback">Chooses the options.</param>
-    /// <param name="state">Passed to the callback.</param>
-    /// <param name="cancellationToken">Ends the handshake.</param>
+    /// <remarks>
+    /// The callback's options must not contain any that only the base class supports, because the base class cannot
+    /// take over at that point: the handshake then fails with a <see cref="KtlsNotAvailableException"/>. If the
+    /// handshake is canceled, the stream cannot be used any more.
+    /// </remarks>
+    /// <param name="optionsCallback">The callback that chooses the options.</param>
+    /// <param name="state">The state to pass to the callback.</param>
+    /// <param name="cancellationToken">The token to monitor for cancellation requests.</param>
+    /// <returns>A task that represents the handshake.</returns>
     /// <inheritdoc cref="AuthenticateAsClient(SslClientAuthenticationOptions)" path="/exception"/>
     public new Task AuthenticateAsServerAsync(
         ServerOptionsSelectionCallback optionsCallback, object? state, CancellationToken cancellationToken = default)
     {
         return optionsCallback is null
             ? base.AuthenticateAsServerAsync(optionsCallback!, state, cancellationToken)
-            : ShakeHandsAsync();
+            : PerformHandshakeAsync();
 
-        async Task ShakeHandsAsync()
+        async Task PerformHandshakeAsync()
         {
-            Task handshake = TryPrepare(optionsCallback, state, out TlsHandshake? own)
+            Task handshake = TryPrepareSelection(optionsCallback, state, out TlsHandshake? own)
                 ? RunAsync(own, cancellationToken)
                 : base.AuthenticateAsServerAsync(optionsCallback, state, cancellationToken);
             await handshake.ConfigureAwait(false);
         }
     }
 
-    /// <summary>Before the handshake: it will be the base class's, for this reason.</summary>
-    internal void StayManaged(KtlsFallbackReason reason) => _stays = reason;
+    /// <summary>
+    /// Makes the base class perform the handshake, for the specified reason. Call it before the handshake.
+    /// </summary>
+    internal void StayManaged(KtlsFallbackReason reason) => _managedByCaller = reason;
 
-    private bool TryPrepare(SslClientAuthenticationOptions options, [NotNullWhen(true)] out TlsHandshake? handshake)
+    private bool TryPrepareClient(SslClientAuthenticationOptions options, [NotNullWhen(true)] out TlsHandshake? handshake)
     {
         ArgumentNullException.ThrowIfNull(options);
-        return TryPrepare(
+        return TryCreateHandshake(
             isServer: false,
             (KernelRequest kernel, out HandshakeSettings? settings) =>
                 ClientHandshakeOptions.TryCreate(options, _callbacks, kernel, out settings),
             out handshake);
     }
 
-    private bool TryPrepare(SslServerAuthenticationOptions options, [NotNullWhen(true)] out TlsHandshake? handshake)
+    private bool TryPrepareServer(SslServerAuthenticationOptions options, [NotNullWhen(true)] out TlsHandshake? handshake)
     {
         ArgumentNullException.ThrowIfNull(options);
-        return TryPrepare(
+        return TryCreateHandshake(
             isServer: true,
             (KernelRequest kernel, out HandshakeSettings? settings) =>
                 ServerHandshakeOptions.TryCreate(options, _callbacks, kernel, out settings),
             out handshake);
     }
 
-    private bool TryPrepare(
+    private bool TryPrepareSelection(
         ServerOptionsSelectionCallback callback, object? state, [NotNullWhen(true)] out TlsHandshake? handshake) =>
-        TryPrepare(
+        TryCreateHandshake(
             isServer: true,
             (KernelRequest kernel, out HandshakeSettings? settings) =>
             {
@@ -150,8 +181,8 @@ public partial class KtlsStream
 
     private delegate KtlsFallbackReason SettingsFactory(KernelRequest kernel, out HandshakeSettings? settings);
 
-    /// <summary>False: the base class shakes hands, and the reason is kept.</summary>
-    private bool TryPrepare(bool isServer, SettingsFactory create, [NotNullWhen(true)] out TlsHandshake? handshake)
+    /// <summary>Returns false if the base class performs the handshake, and stores the reason.</summary>
+    private bool TryCreateHandshake(bool isServer, SettingsFactory create, [NotNullWhen(true)] out TlsHandshake? handshake)
     {
         handshake = null;
         ThrowIfHandshakeStarted();
@@ -159,12 +190,13 @@ public partial class KtlsStream
         (Engine engine, KtlsFallbackReason reason) = ChooseEngine(_options);
         if (reason == KtlsFallbackReason.None)
         {
-            reason = _stays;
+            reason = _managedByCaller;
         }
 
         if (reason == KtlsFallbackReason.None)
         {
-            reason = SocketEligibility.TryGetSocket(InnerStream, _namedSocket, out Socket? socket);
+            Socket? named = _namedSocket ?? (_options.Library.Length != 0 ? KnownWrapper.SocketOf(InnerStream) : null);
+            reason = SocketEligibility.TryGetSocket(InnerStream, named, out Socket? socket);
             HandshakeSettings? settings = null;
             if (reason == KtlsFallbackReason.None)
             {
@@ -188,7 +220,10 @@ public partial class KtlsStream
         return false;
     }
 
-    /// <summary>What is asked for, and whether this platform has it. Reason is None unless the engine is Managed.</summary>
+    /// <summary>
+    /// Chooses the engine from the options, the process-wide switches and the platform. The reason is None unless the
+    /// engine is Managed.
+    /// </summary>
     internal static (Engine Engine, KtlsFallbackReason Reason) ChooseEngine(KtlsOptions options)
     {
         (Engine engine, KtlsFallbackReason reason) =
@@ -205,6 +240,11 @@ public partial class KtlsStream
 
         Platform platform = Platform.Current;
         reason = engine == Engine.Kernel ? platform.KernelReason : platform.DirectReason;
+        if (engine == Engine.Kernel && reason == KtlsFallbackReason.None && Toggles.Kernel == Toggle.On)
+        {
+            StockHandshakeMonitor.Start();
+        }
+
         return (reason == KtlsFallbackReason.None ? engine : Engine.Managed, reason);
     }
 
@@ -213,23 +253,29 @@ public partial class KtlsStream
         _managedReason = reason;
         if (_options.Mode == KtlsMode.Required)
         {
-            throw NotAvailable(reason);
+            throw NotAvailable(reason, DetailOf(reason));
         }
 
+        StockHandshakeMonitor.ExcludeNext();
         if (!KtlsEventSource.IsChoice(reason))
         {
-            KtlsEventSource.Log.Fallback(isServer, reason, Platform.KnownDetail);
+            KtlsEventSource.Log.Fallback(isServer, reason, DetailOf(reason), _options.Library);
             KtlsMeter.Fallback(isServer, KtlsOffload.Managed(reason));
         }
     }
 
-    private static KtlsNotAvailableException NotAvailable(KtlsFallbackReason reason) =>
-        new(reason, ($"Kernel TLS is required for this connection and not to be had: {reason}. See KtlsFallbackReason for what "
-            + $"to do, or use KtlsMode.Preferred to go on without it. {Platform.KnownDetail}").TrimEnd());
+    /// <summary>Returns details of the reason: the stream that is in the way, or what the platform lacks.</summary>
+    private string DetailOf(KtlsFallbackReason reason) => reason == KtlsFallbackReason.NotASocket
+        ? $"The inner stream is a {InnerStream.GetType().FullName}."
+        : Platform.KnownDetail;
+
+    private static KtlsNotAvailableException NotAvailable(KtlsFallbackReason reason, string detail) =>
+        new(reason, ($"Kernel TLS is required for this connection but not available: {reason}. See KtlsFallbackReason for how to "
+            + $"fix it, or use KtlsMode.Preferred to continue without kernel TLS. {detail}").TrimEnd());
 
     /// <summary>
-    /// Before any thought of falling back: the base class knows nothing of a handshake on OpenSSL, and would start its own in
-    /// the middle of the connection.
+    /// Throws if a handshake has started. Call this before falling back: the base class does not know about a handshake
+    /// on OpenSSL and would start its own in the middle of the connection.
     /// </summary>
     private void ThrowIfHandshakeStarted()
     {
@@ -264,6 +310,7 @@ public partial class KtlsStream
             catch (Exception e)
             {
                 _alertedSocket = handshake.AlertedSocket;
+                _peerRefused = handshake.IsPeerRefused;
                 Fail(e, telemetry).Throw();
             }
         }
@@ -281,6 +328,7 @@ public partial class KtlsStream
             catch (Exception e)
             {
                 _alertedSocket = handshake.AlertedSocket;
+                _peerRefused = handshake.IsPeerRefused;
                 Fail(e, telemetry).Throw();
             }
         }
@@ -288,22 +336,22 @@ public partial class KtlsStream
 
     private void Adopt(TlsSession session, in HandshakeTelemetry telemetry)
     {
-        if (_options.Mode == KtlsMode.Required && WhyIncomplete(session.Planned) is var missing && missing != KtlsFallbackReason.None)
+        if (_options.Mode == KtlsMode.Required && GetMissingReason(session.Planned) is var missing && missing != KtlsFallbackReason.None)
         {
             session.Close();
             session.Dispose();
-            throw NotAvailable(missing);
+            throw NotAvailable(missing, DetailOf(missing));
         }
 
         RuntimeInternals.Publish(this, session.Protocol, session.CipherSuite, session.ApplicationProtocol, inHandshake: false);
 
-        // A client's name was published before the handshake.
+        // The client's target host was published before the handshake.
         if (session.Settings.IsServer)
         {
             RuntimeInternals.PublishTargetHost(this, session.TargetHost);
         }
 
-        // Either sees the other: this, that the stream was disposed, or who disposes it, the session.
+        // Interlocked: either this method sees that the stream was disposed, or the disposing thread sees the session.
         Interlocked.Exchange(ref _session, session);
         if (_disposed)
         {
@@ -314,15 +362,15 @@ public partial class KtlsStream
         telemetry.Completed(session);
     }
 
-    /// <summary>Why a direction that was asked for is not in the kernel.</summary>
-    private static KtlsFallbackReason WhyIncomplete(in KtlsOffload offload) =>
+    /// <summary>Returns the reason why a requested direction is not in the kernel.</summary>
+    private static KtlsFallbackReason GetMissingReason(in KtlsOffload offload) =>
         offload.SendFallbackReason is not (KtlsFallbackReason.None or KtlsFallbackReason.DirectionNotAsked)
             ? offload.SendFallbackReason
             : offload.ReceiveFallbackReason == KtlsFallbackReason.DirectionNotAsked
                 ? KtlsFallbackReason.None
                 : offload.ReceiveFallbackReason;
 
-    /// <summary>A handshake that failed leaves a stream that throws the same failure from then on.</summary>
+    /// <summary>Stores the failure, so that a later handshake attempt on this stream throws it again.</summary>
     private ExceptionDispatchInfo Fail(Exception failure, in HandshakeTelemetry telemetry)
     {
         Exception outcome = _disposed && failure is not ObjectDisposedException

@@ -1,10 +1,11 @@
 using System.Buffers;
 using System.Security.Authentication;
+using KernelTls.Interop;
 using KernelTls.IO;
 
 namespace KernelTls;
 
-// The Stream members. Where the base class shook hands, it also reads and writes.
+// The Stream members. If the base class performed the handshake, it also reads and writes.
 public partial class KtlsStream
 {
     /// <inheritdoc/>
@@ -19,7 +20,7 @@ public partial class KtlsStream
     {
         if (Alive is not { } session)
         {
-            ThrowIfHandshakeFailed();
+            ThrowIfPeerRefused();
             return base.Read(buffer);
         }
 
@@ -48,7 +49,7 @@ public partial class KtlsStream
             return session.Receiver.ReceiveAsync(buffer, cancellationToken);
         }
 
-        ThrowIfHandshakeFailed();
+        ThrowIfPeerRefused();
         return base.ReadAsync(buffer, cancellationToken);
     }
 
@@ -73,7 +74,7 @@ public partial class KtlsStream
     {
         if (Alive is not { } session)
         {
-            ThrowIfHandshakeFailed();
+            ThrowIfPeerRefused();
             ThrowIfFileInTheWay();
             base.Write(buffer);
             return;
@@ -100,18 +101,21 @@ public partial class KtlsStream
             return session.Sender.SendAsync(buffer, cancellationToken);
         }
 
-        ThrowIfHandshakeFailed();
+        ThrowIfPeerRefused();
         ThrowIfFileInTheWay();
         return base.WriteAsync(buffer, cancellationToken);
     }
 
-    /// <summary>
-    /// Writes many segments as one: with kernel TLS by one system call for up to 64 of them, so that small segments share full
-    /// records (RFC 8446, section 5.1). Counts as one write. Thread-safety and errors are those of
-    /// <see cref="WriteAsync(ReadOnlyMemory{byte}, CancellationToken)"/>.
-    /// </summary>
-    /// <param name="buffers">The bytes to write; not to be changed before the write has completed.</param>
-    /// <param name="cancellationToken">Cancels the write; if it was under way, nothing can follow it.</param>
+    /// <summary>Writes the segments of a sequence as one write.</summary>
+    /// <remarks>
+    /// With kernel TLS one system call writes up to 64 segments, so that small segments share full records (RFC 8446,
+    /// section 5.1). Thread-safety and exceptions are those of
+    /// <see cref="WriteAsync(ReadOnlyMemory{byte}, CancellationToken)"/>. If a write in progress is canceled, nothing
+    /// can be written after it.
+    /// </remarks>
+    /// <param name="buffers">The bytes to write. Do not change them before the write completes.</param>
+    /// <param name="cancellationToken">The token to monitor for cancellation requests.</param>
+    /// <returns>A task that represents the write.</returns>
     public ValueTask WriteAsync(ReadOnlySequence<byte> buffers, CancellationToken cancellationToken = default)
     {
         if (Alive is { } session)
@@ -119,7 +123,7 @@ public partial class KtlsStream
             return session.Sender.SendAsync(buffers, cancellationToken);
         }
 
-        ThrowIfHandshakeFailed();
+        ThrowIfPeerRefused();
         ThrowIfFileInTheWay();
         return buffers.IsSingleSegment
             ? base.WriteAsync(buffers.First, cancellationToken)
@@ -144,18 +148,21 @@ public partial class KtlsStream
         }
     }
 
-    /// <summary>Does nothing on a connection that OpenSSL shook hands on: writes are not buffered.</summary>
+    /// <summary>
+    /// Flushes the base class. Does nothing if OpenSSL performed the handshake, because writes are not buffered.
+    /// </summary>
     public override void Flush()
     {
-        // SslStream does not mind being flushed after it was disposed, as a StreamWriter around it may do.
+        // Like SslStream, allows a flush after Dispose: a StreamWriter around the stream may call it.
         if (_session is null)
         {
             base.Flush();
         }
     }
 
-    /// <summary>Does nothing on a connection that OpenSSL shook hands on: writes are not buffered.</summary>
-    /// <param name="cancellationToken">Cancels the flush.</param>
+    /// <inheritdoc cref="Flush"/>
+    /// <param name="cancellationToken">The token to monitor for cancellation requests.</param>
+    /// <returns>A task that represents the flush.</returns>
     public override Task FlushAsync(CancellationToken cancellationToken)
     {
         if (_session is null)
@@ -167,10 +174,13 @@ public partial class KtlsStream
     }
 
     /// <summary>
-    /// Sends close_notify (RFC 8446, section 6.1) after all data. Nothing can be written afterwards; reading goes on until
-    /// the peer has sent its own.
+    /// Sends close_notify (RFC 8446, section 6.1) after all data. Nothing can be written afterwards. Data can be read
+    /// until the peer sends its own close_notify.
     /// </summary>
-    /// <exception cref="InvalidOperationException">There was no successful handshake, or close_notify was sent before.</exception>
+    /// <returns>A task that represents the operation.</returns>
+    /// <exception cref="InvalidOperationException">
+    /// No handshake has succeeded, or close_notify was already sent.
+    /// </exception>
     /// <exception cref="IOException">The transport failed.</exception>
     public override Task ShutdownAsync()
     {
@@ -184,40 +194,57 @@ public partial class KtlsStream
     }
 
     /// <summary>
-    /// Asks the client for its certificate after the handshake: by post-handshake authentication (RFC 8446, section 4.6.2),
-    /// which kernel TLS does not disturb. The certificate is judged as in the handshake. Not while a read or write is pending.
+    /// Requests the client's certificate after the handshake, by post-handshake authentication (RFC 8446, section
+    /// 4.6.2).
     /// </summary>
-    /// <param name="cancellationToken">Ends the negotiation; the stream is of no use afterwards.</param>
+    /// <remarks>
+    /// Kernel TLS remains in use. The certificate is validated as in the handshake. No read or write may be pending. If
+    /// the operation is canceled, the stream cannot be used any more.
+    /// </remarks>
+    /// <param name="cancellationToken">The token to monitor for cancellation requests.</param>
+    /// <returns>A task that represents the operation.</returns>
     /// <exception cref="InvalidOperationException">
-    /// There is a certificate already; the client did not offer to be asked; or it sent data first, which has to be read before
-    /// negotiating again.
+    /// The client has already sent a certificate, the client did not offer post-handshake authentication, or the client
+    /// sent data that must be read before the negotiation.
     /// </exception>
-    /// <exception cref="AuthenticationException">The certificate was refused, or none was given.</exception>
+    /// <exception cref="AuthenticationException">The certificate was refused, or the client sent none.</exception>
     /// <exception cref="NotSupportedException">
-    /// Below TLS 1.3 on a connection that OpenSSL shook hands on: that would take a renegotiation, which kernel TLS does not have.
+    /// OpenSSL performed the handshake and the version is below TLS 1.3. The request would need a renegotiation, which
+    /// kernel TLS does not support.
     /// </exception>
     public override Task NegotiateClientCertificateAsync(CancellationToken cancellationToken = default) =>
         Alive is { } session
             ? session.RequestCertificateAsync(this, cancellationToken)
-#pragma warning disable CA1416 // The base class says itself where this is not supported.
+#pragma warning disable CA1416 // The base class throws on platforms that do not support this.
             : base.NegotiateClientCertificateAsync(cancellationToken);
 #pragma warning restore CA1416
 
     /// <summary>
-    /// Changes the key that this end sends with (RFC 8446, section 4.6.3), after the write in progress: every later byte is
-    /// under the new key. Thread-safe: may be called while reads and writes are pending.
+    /// Changes the key of the sending direction (RFC 8446, section 4.6.3) after the write in progress. All later data
+    /// is encrypted under the new key. Thread-safe: may be called while reads and writes are pending.
     /// </summary>
-    /// <param name="requestPeerUpdate">Asks the peer to change its own key in return; that is done when it says so, in a read.</param>
-    /// <param name="cancellationToken">Cancels the wait for its turn and for room in the send buffer: nothing was sent then.</param>
-    /// <exception cref="InvalidOperationException">There was no successful handshake, or close_notify was sent.</exception>
-    /// <exception cref="KtlsRekeyException">
-    /// Not TLS 1.3, or the kernel holds a key that must change and this kernel (before Linux 6.14) or OpenSSL (before 3.2)
-    /// cannot. Nothing was sent and the connection goes on.
+    /// <remarks>
+    /// Cancellation ends the wait for the write in progress and for space in the send buffer. Nothing was sent in that
+    /// case.
+    /// </remarks>
+    /// <param name="requestPeerUpdate">
+    /// <see langword="true"/> to request that the peer change its key as well. A later read receives the peer's update.
+    /// </param>
+    /// <param name="cancellationToken">The token to monitor for cancellation requests.</param>
+    /// <returns>A task that represents the operation.</returns>
+    /// <exception cref="InvalidOperationException">
+    /// No handshake has succeeded, or close_notify was already sent.
     /// </exception>
-    /// <exception cref="NotSupportedException">The base class shook hands: SslStream has no key updates.</exception>
+    /// <exception cref="KtlsRekeyException">
+    /// The version is not TLS 1.3, or the kernel holds a key that cannot be changed because Linux is older than 6.14 or
+    /// OpenSSL is older than 3.2. Nothing was sent, and the connection can still be used.
+    /// </exception>
+    /// <exception cref="NotSupportedException">
+    /// The base class performed the handshake. SslStream does not support key updates.
+    /// </exception>
     /// <exception cref="IOException">
-    /// The transport failed; or half of a handshake message of the peer's has been read, in which case nothing was sent, and the
-    /// update is possible once a read has taken the rest.
+    /// The transport failed; or only a part of a handshake message from the peer has been read. In the latter case
+    /// nothing was sent, and the update is possible once a read has received the rest.
     /// </exception>
     public ValueTask UpdateKeysAsync(bool requestPeerUpdate, CancellationToken cancellationToken = default)
     {
@@ -226,12 +253,12 @@ public partial class KtlsStream
             return session.Sender.UpdateKeysAsync(requestPeerUpdate, cancellationToken);
         }
 
-        ThrowIfHandshakeFailed();
-        KtlsOffload offload = Offload; // throws where there was no successful handshake
-        throw new NotSupportedException($"SslStream shook hands on this connection ({offload}) and has no key updates.");
+        ThrowIfPeerRefused();
+        KtlsOffload offload = Offload; // throws if no handshake has succeeded
+        throw new NotSupportedException($"SslStream performed the handshake of this connection ({offload}) and does not support key updates.");
     }
 
-    /// <summary>Segments laid side by side, so that they fill the base class's records.</summary>
+    /// <summary>Copies the segments into one buffer, so that they fill the base class's records.</summary>
     private async ValueTask WriteManagedAsync(ReadOnlySequence<byte> data, CancellationToken cancellationToken)
     {
         byte[] buffer = ArrayPool<byte>.Shared.Rent(RecordBudget.RecordSize);
@@ -251,5 +278,15 @@ public partial class KtlsStream
         }
     }
 
-    private void ThrowIfHandshakeFailed() => _handshakeFailure?.Throw();
+    /// <summary>
+    /// Throws the failure of the handshake if this end refused the peer. After any other failed handshake the base
+    /// class reports that the stream is not authenticated.
+    /// </summary>
+    private void ThrowIfPeerRefused()
+    {
+        if (_peerRefused && !RuntimeBehavior.ForgetsRefusal)
+        {
+            _handshakeFailure?.Throw();
+        }
+    }
 }

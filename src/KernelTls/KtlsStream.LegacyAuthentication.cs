@@ -4,7 +4,7 @@ using System.Security.Cryptography.X509Certificates;
 
 namespace KernelTls;
 
-// The overloads from before the options existed: each one becomes options, as in the base class.
+// The overloads without options. Like the base class, each one creates options and calls the options-based overload.
 public partial class KtlsStream
 {
     /// <inheritdoc/>

@@ -7,7 +7,7 @@ using KernelTls.IO;
 
 namespace KernelTls;
 
-// What was negotiated: the session's answer where there is one, else the base class's.
+// The negotiated properties: from the session if there is one, otherwise from the base class.
 public partial class KtlsStream
 {
     private const string StrengthsAreObsolete = "Use NegotiatedCipherSuite instead.";
@@ -68,10 +68,11 @@ public partial class KtlsStream
     [Obsolete(StrengthsAreObsolete, DiagnosticId = "SYSLIB0058")]
     public override int KeyExchangeStrength => Alive is { } s ? s.Strengths.ExchangeBits : base.KeyExchangeStrength;
 
-    /// <summary>
-    /// Channel bindings of this connection (RFC 5929). Through a variable of type <see cref="SslStream"/>, which does not let
-    /// it be overridden, a connection that OpenSSL shook hands on has none.
-    /// </summary>
+    /// <summary>Gets the channel bindings of this connection (RFC 5929).</summary>
+    /// <remarks>
+    /// The property of <see cref="SslStream"/> cannot be overridden. Through a variable of that type, a connection that
+    /// OpenSSL performed the handshake for has no channel bindings.
+    /// </remarks>
     public new TransportContext TransportContext => new TlsTransportContext(() => _disposed ? null : _session, base.TransportContext);
 
     /// <inheritdoc/>
@@ -81,10 +82,16 @@ public partial class KtlsStream
     public override bool CanWrite =>
         _session is { } s ? !_disposed && !s.Sender.IsClosed && InnerStream.CanWrite : base.CanWrite;
 
-    /// <summary>The session of an earlier connection was resumed; false also where the base class shook hands.</summary>
+    /// <summary>
+    /// Gets a value that indicates whether a session was resumed. Always false if the base class performed the
+    /// handshake.
+    /// </summary>
     internal bool IsResumed => _session is { IsResumed: true };
 
-    /// <summary>The session, or null where the base class shook hands.</summary>
+    /// <summary>
+    /// Gets the session, or null if the base class performs or performed the handshake. Throws if the stream with a
+    /// session is disposed.
+    /// </summary>
     private TlsSession? Alive
     {
         get

@@ -8,25 +8,27 @@ using KernelTls.Offload;
 namespace KernelTls;
 
 /// <summary>
-/// An <see cref="SslStream"/> that lets the Linux kernel encrypt and decrypt, where that is possible and asked for, and is a
-/// plain <see cref="SslStream"/> everywhere else.
+/// An <see cref="SslStream"/> that offloads encryption and decryption to the Linux kernel if that is possible and
+/// enabled, and otherwise behaves as a plain <see cref="SslStream"/>.
 /// </summary>
 /// <remarks>
 /// <para>
-/// Over a connected TCP <see cref="System.Net.Sockets.NetworkStream"/>, OpenSSL shakes hands on the socket itself and gives
-/// the keys to the kernel (Documentation/networking/tls.rst); data then moves by plain socket calls between the caller's
-/// memory and the kernel. Over any other stream, or where something is missing, the base class does everything; no option is
-/// ignored. <see cref="Offload"/> says which it was, and why.
+/// Over a connected TCP <see cref="System.Net.Sockets.NetworkStream"/>, OpenSSL performs the handshake on the socket
+/// and installs the keys in the kernel (Documentation/networking/tls.rst). Data then moves between the caller's memory
+/// and the kernel by plain socket calls. Over any other stream, or if a prerequisite is missing, the base class does
+/// everything. No option is ignored. <see cref="Offload"/> reports the data path and the reason.
 /// </para>
 /// <para>
-/// Thread-safety is that of <see cref="SslStream"/>: one read and one write at a time, which may overlap each other; a second
-/// of the same kind throws <see cref="NotSupportedException"/>. Dispose may be called at any time from any thread.
+/// Thread-safety is that of <see cref="SslStream"/>: one read and one write may be pending at a time. A second
+/// operation of the same kind throws <see cref="NotSupportedException"/>. Dispose may be called at any time from any
+/// thread.
 /// </para>
 /// <para>
-/// Two things differ from <see cref="SslStream"/> on purpose. A connection that the peer closes without the close_notify alert
-/// (RFC 8446, section 6.1) ends in an <see cref="IOException"/>, not in an end of stream, because data may be missing
-/// (<see cref="KtlsOptions.AllowTruncation"/> makes it one). And disposing sends close_notify, waiting for room in the send
-/// buffer for at most three seconds.
+/// Two behaviors differ from <see cref="SslStream"/> on purpose. First, if the peer closes the connection without the
+/// close_notify alert (RFC 8446, section 6.1), a read throws an <see cref="IOException"/> instead of reporting the end
+/// of the stream, because data may be missing. <see cref="KtlsOptions.AllowTruncation"/> restores the behavior of
+/// <see cref="SslStream"/>. Second, Dispose sends close_notify and waits at most three seconds for space in the send
+/// buffer.
 /// </para>
 /// </remarks>
 public partial class KtlsStream : SslStream
@@ -39,9 +41,12 @@ public partial class KtlsStream : SslStream
     private KtlsFallbackReason _managedReason = KtlsFallbackReason.BaseHandshake;
     private volatile bool _disposed;
 
-    /// <summary>Creates a stream over <paramref name="innerStream"/>, which is closed with it.</summary>
+    /// <summary>
+    /// Initializes a new instance of the <see cref="KtlsStream"/> class over <paramref name="innerStream"/>, which is
+    /// closed together with it.
+    /// </summary>
     /// <param name="innerStream">
-    /// The transport; a <see cref="System.Net.Sockets.NetworkStream"/> on a connected TCP socket can be offloaded.
+    /// The transport. A <see cref="System.Net.Sockets.NetworkStream"/> over a connected TCP socket can be offloaded.
     /// </param>
     /// <exception cref="ArgumentNullException"><paramref name="innerStream"/> is <see langword="null"/>.</exception>
     /// <exception cref="ArgumentException"><paramref name="innerStream"/> is not readable or not writable.</exception>
@@ -104,15 +109,26 @@ public partial class KtlsStream : SslStream
     {
     }
 
-    /// <summary>Creates a stream over <paramref name="innerStream"/>.</summary>
+    /// <summary>
+    /// Initializes a new instance of the <see cref="KtlsStream"/> class over <paramref name="innerStream"/>.
+    /// </summary>
     /// <param name="innerStream">
-    /// The transport; a <see cref="System.Net.Sockets.NetworkStream"/> on a connected TCP socket can be offloaded.
+    /// The transport. A <see cref="System.Net.Sockets.NetworkStream"/> over a connected TCP socket can be offloaded.
     /// </param>
-    /// <param name="leaveInnerStreamOpen">Disposing this stream leaves <paramref name="innerStream"/> open.</param>
-    /// <param name="userCertificateValidationCallback">Judges the peer's certificate; <see langword="null"/>: any policy error refuses it.</param>
-    /// <param name="userCertificateSelectionCallback">Chooses the own certificate.</param>
-    /// <param name="encryptionPolicy">Only <see cref="EncryptionPolicy.RequireEncryption"/> is offloaded.</param>
-    /// <param name="options">How kernel TLS is used; <see langword="null"/>: as the environment says.</param>
+    /// <param name="leaveInnerStreamOpen">
+    /// <see langword="true"/> to leave <paramref name="innerStream"/> open when this stream is disposed.
+    /// </param>
+    /// <param name="userCertificateValidationCallback">
+    /// The callback that validates the peer's certificate. If it is <see langword="null"/>, any policy error refuses
+    /// the certificate.
+    /// </param>
+    /// <param name="userCertificateSelectionCallback">The callback that selects the local certificate.</param>
+    /// <param name="encryptionPolicy">
+    /// The encryption policy. Only <see cref="EncryptionPolicy.RequireEncryption"/> can be offloaded.
+    /// </param>
+    /// <param name="options">
+    /// The kernel TLS options. If they are <see langword="null"/>, the environment decides.
+    /// </param>
     /// <exception cref="ArgumentNullException"><paramref name="innerStream"/> is <see langword="null"/>.</exception>
     /// <exception cref="ArgumentException"><paramref name="innerStream"/> is not readable or not writable.</exception>
     public KtlsStream(
@@ -135,18 +151,31 @@ public partial class KtlsStream : SslStream
     }
 
     /// <summary>
-    /// Creates a stream over a wrapper around a socket's stream, and names the socket: OpenSSL and the kernel use the socket, and
-    /// nothing goes through the wrapper, which is only disposed with this stream. Where the base class shakes hands, all goes
-    /// through the wrapper.
+    /// Initializes a new instance of the <see cref="KtlsStream"/> class over a wrapper around a socket's stream, and
+    /// names the socket.
     /// </summary>
     /// <remarks>
-    /// At the caller's risk: what the wrapper counts, times, limits or changes no longer happens, and what it has read ahead is
-    /// lost. It must hold no bytes when the handshake starts. Timeouts are the socket's.
+    /// <para>
+    /// OpenSSL and the kernel use the socket. They bypass the wrapper, which is only disposed together with this
+    /// stream. If the base class performs the handshake, all data passes through the wrapper.
+    /// </para>
+    /// <para>
+    /// The caller is responsible for the bypass: whatever the wrapper counts, times, limits or changes no longer
+    /// happens, and data that it has read ahead is lost. It must hold no data when the handshake starts. The timeouts
+    /// are those of the socket.
+    /// </para>
     /// </remarks>
-    /// <param name="innerStream">The wrapper. Without a named socket it would stay with the base class (<see cref="KtlsFallbackReason.NotASocket"/>).</param>
+    /// <param name="innerStream">
+    /// The wrapper. Without the socket it would fall back to the base class
+    /// (<see cref="KtlsFallbackReason.NotASocket"/>).
+    /// </param>
     /// <param name="socket">The connected TCP socket that the wrapper reads from and writes to.</param>
-    /// <param name="leaveInnerStreamOpen">Disposing this stream leaves <paramref name="innerStream"/> open.</param>
-    /// <param name="options">How kernel TLS is used; <see langword="null"/>: as the environment says.</param>
+    /// <param name="leaveInnerStreamOpen">
+    /// <see langword="true"/> to leave <paramref name="innerStream"/> open when this stream is disposed.
+    /// </param>
+    /// <param name="options">
+    /// The kernel TLS options. If they are <see langword="null"/>, the environment decides.
+    /// </param>
     /// <exception cref="ArgumentNullException"><paramref name="innerStream"/> or <paramref name="socket"/> is <see langword="null"/>.</exception>
     /// <exception cref="ArgumentException"><paramref name="innerStream"/> is not readable or not writable.</exception>
     public KtlsStream(Stream innerStream, Socket socket, bool leaveInnerStreamOpen, KtlsOptions? options)
@@ -156,8 +185,13 @@ public partial class KtlsStream : SslStream
         _namedSocket = socket;
     }
 
-    /// <summary>Who encrypts and decrypts on this connection and, where it is not the kernel, why.</summary>
-    /// <exception cref="InvalidOperationException">The handshake has not ended well.</exception>
+    /// <summary>Gets a value that indicates whether reads and writes go past the inner stream, to the socket.</summary>
+    private protected bool IsOnSocket => _session is not null;
+
+    /// <summary>
+    /// Gets the data path of each direction of this connection and, if it is not the kernel, the reason.
+    /// </summary>
+    /// <exception cref="InvalidOperationException">No handshake has succeeded.</exception>
     public KtlsOffload Offload
     {
         get
@@ -169,15 +203,16 @@ public partial class KtlsStream : SslStream
 
             return base.IsAuthenticated
                 ? KtlsOffload.Managed(_managedReason)
-                : throw new InvalidOperationException("Offload is known after a successful handshake: call AuthenticateAsClient or AuthenticateAsServer first.");
+                : throw new InvalidOperationException("Offload is not available before a handshake has succeeded. Call AuthenticateAsClient or AuthenticateAsServer first.");
         }
     }
 
-    /// <summary>
-    /// Sends close_notify if it was not sent, waiting at most three seconds for room in the send buffer, and closes. After a
-    /// handshake that this end has refused, waits at most one second until the peer has closed, so that the alert is not lost.
-    /// </summary>
-    /// <param name="disposing"><see langword="false"/> in the finalizer.</param>
+    /// <summary>Sends close_notify if it was not sent, and closes the stream.</summary>
+    /// <remarks>
+    /// Waits at most three seconds for space in the send buffer. If this end refused the handshake, waits at most one
+    /// second until the peer has closed the connection, so that the alert is not lost.
+    /// </remarks>
+    /// <param name="disposing"><see langword="false"/> if called by the finalizer.</param>
     protected override void Dispose(bool disposing)
     {
         if (!disposing)
@@ -186,7 +221,7 @@ public partial class KtlsStream : SslStream
         }
         else if (TryBeginDispose())
         {
-            // close_notify goes out first; closing the socket ends pending operations; the SSL* goes last.
+            // The order matters: send close_notify, close the socket to end pending operations, then free the SSL*.
             _session?.Close();
             if (_alertedSocket is { } socket && !LeaveInnerStreamOpen)
             {
@@ -198,7 +233,9 @@ public partial class KtlsStream : SslStream
         }
     }
 
-    /// <summary>As Dispose, without blocking a thread.</summary>
+    /// <summary>Sends close_notify if it was not sent, and closes the stream without blocking a thread.</summary>
+    /// <inheritdoc cref="Dispose(bool)" path="/remarks"/>
+    /// <returns>A task that represents the operation.</returns>
     [SuppressMessage("Usage", "CA1816", Justification = "The base class suppresses finalization.")]
     public override async ValueTask DisposeAsync()
     {

@@ -2,40 +2,43 @@ using KernelTls.Http;
 
 namespace KernelTls;
 
-/// <summary>Kernel TLS for <see cref="HttpClient"/>.</summary>
+/// <summary>Adds kernel TLS to the handlers of <see cref="HttpClient"/>.</summary>
 public static class SocketsHttpHandlerKtlsExtensions
 {
     /// <summary>
-    /// Makes the handler's https connections go through a <see cref="KtlsStream"/>, HTTP/1.1 and HTTP/2 alike.
+    /// Makes the handler use <see cref="KtlsStream"/> for its https connections, with HTTP/1.1 and HTTP/2.
     /// </summary>
     /// <remarks>
     /// <para>
-    /// The handler's <see cref="SocketsHttpHandler.SslOptions"/> apply as they do without this call; ALPN follows the request's
-    /// version policy, the target host its Host header or URI. http:// connections and connections to a proxy get the bare
-    /// socket: TLS inside a CONNECT tunnel is the stock one. A <see cref="SocketsHttpHandler.ConnectCallback"/> that was set
-    /// before goes on connecting; where it gives anything but a <see cref="System.Net.Sockets.NetworkStream"/>, the connection
-    /// is a plain SslStream over that.
+    /// The handler's <see cref="SocketsHttpHandler.SslOptions"/> apply as they do without this call. ALPN follows the
+    /// request's version policy. The target host is taken from its Host header or URI. http:// connections and
+    /// connections to a proxy use the plain socket: the default SslStream handles TLS inside a CONNECT tunnel. A
+    /// <see cref="SocketsHttpHandler.ConnectCallback"/> that was set before still makes the connections. If it returns
+    /// a stream other than a <see cref="System.Net.Sockets.NetworkStream"/>, the connection uses a plain SslStream over
+    /// that stream.
     /// </para>
     /// <para>
-    /// A failed handshake arrives as an <see cref="HttpRequestException"/> around the
-    /// <see cref="System.Security.Authentication.AuthenticationException"/> or <see cref="IOException"/>, as from the stock
-    /// handler; its <see cref="HttpRequestException.HttpRequestError"/> is
-    /// <see cref="HttpRequestError.ConnectionError"/>, which the handler gives to whatever a ConnectCallback throws.
+    /// A failed handshake throws an <see cref="HttpRequestException"/> around the
+    /// <see cref="System.Security.Authentication.AuthenticationException"/> or <see cref="IOException"/>, as the
+    /// default handler does. Its <see cref="HttpRequestException.HttpRequestError"/> is
+    /// <see cref="HttpRequestError.ConnectionError"/>, which the handler assigns to every exception of a
+    /// ConnectCallback.
     /// </para>
     /// <para>
-    /// A server that closes without close_notify ends the stream, as for the stock handler, which then sends a request again on
-    /// another connection where it may: <see cref="KtlsOptions.AllowTruncation"/>.
+    /// If a server closes the connection without close_notify, the stream ends, as with the default handler, which
+    /// retries the request on another connection if permitted. See <see cref="KtlsOptions.AllowTruncation"/>.
     /// </para>
-    /// <para>Call it before the handler's first request; not thread-safe.</para>
+    /// <para>Call this method before the handler's first request. It is not thread-safe.</para>
     /// </remarks>
-    /// <param name="handler">The handler; its ConnectCallback is set.</param>
+    /// <param name="handler">The handler whose ConnectCallback is set.</param>
     /// <param name="options">
-    /// How kernel TLS is used; <see langword="null"/>: <see cref="KtlsMode.Preferred"/>, as <c>UseKernelTls()</c> means on a web host
-    /// and on an endpoint. Options whose <see cref="KtlsOptions.Mode"/> was not set say <see cref="KtlsMode.Environment"/>.
+    /// The kernel TLS options. If they are <see langword="null"/>, the mode is <see cref="KtlsMode.Preferred"/>, as for
+    /// <c>UseKernelTls()</c> on a web host and on an endpoint. Options whose <see cref="KtlsOptions.Mode"/> was not set
+    /// use <see cref="KtlsMode.Environment"/>.
     /// </param>
-    /// <returns>The same handler.</returns>
+    /// <returns>The same handler, so that calls can be chained.</returns>
     /// <exception cref="ArgumentNullException"><paramref name="handler"/> is <see langword="null"/>.</exception>
-    /// <exception cref="InvalidOperationException">The handler has sent a request already.</exception>
+    /// <exception cref="InvalidOperationException">The handler has already sent a request.</exception>
     public static SocketsHttpHandler UseKernelTls(this SocketsHttpHandler handler, KtlsOptions? options = null)
     {
         ArgumentNullException.ThrowIfNull(handler);

@@ -4,7 +4,10 @@ using System.Security.Cryptography.X509Certificates;
 
 namespace KernelTls;
 
-/// <summary>A certificate for localhost that only this process knows the key of: for trying things, browsers warn of it.</summary>
+/// <summary>
+/// Creates a certificate for localhost whose key only this process knows. It is for experiments: browsers warn about
+/// it.
+/// </summary>
 internal static class SelfSigned
 {
     private const string ServerAuthentication = "1.3.6.1.5.5.7.3.1";

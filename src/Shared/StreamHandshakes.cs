@@ -3,8 +3,8 @@ using System.Net.Security;
 namespace KernelTls;
 
 /// <summary>
-/// The options-based handshakes are not virtual: which one runs depends on the variable's type, and SslStream's own would run
-/// the stock one. These call the stream's own, for programs that are handed either stream.
+/// Calls the handshake of the stream's actual type, for programs that use either stream. The options-based handshakes
+/// are not virtual: the type of the variable decides which one runs.
 /// </summary>
 internal static class StreamHandshakes
 {

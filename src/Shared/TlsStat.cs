@@ -3,15 +3,17 @@ using System.Globalization;
 namespace KernelTls;
 
 /// <summary>
-/// The kernel's own counters of TLS sockets (/proc/net/tls_stat, Documentation/networking/tls.rst), of a network namespace:
-/// every process's sockets are in them.
+/// Reads the kernel's counters of TLS sockets (/proc/net/tls_stat, Documentation/networking/tls.rst). They count the
+/// sockets of all processes in a network namespace.
 /// </summary>
 internal static class TlsStat
 {
-    /// <summary>Of the network namespace that the process is in.</summary>
+    /// <summary>The counters of the process's network namespace.</summary>
     public const string Path = "/proc/net/tls_stat";
 
-    /// <summary>By the kernel's names; <see langword="null"/> where the tls module is not there.</summary>
+    /// <summary>
+    /// Returns the counters by the kernel's names, or <see langword="null"/> if the tls module is not loaded.
+    /// </summary>
     public static SortedDictionary<string, long>? Read(string path = Path)
     {
         string[] lines;

@@ -1,6 +1,6 @@
 namespace KernelTls.Demo.Peers;
 
-/// <summary>curl: a client that nobody here wrote.</summary>
+/// <summary>Downloads with curl, an independent client.</summary>
 internal sealed class CurlPeer : IPeer
 {
     private readonly DemoCertificates _certificates;
@@ -13,7 +13,7 @@ internal sealed class CurlPeer : IPeer
     {
         string[] arguments =
         [
-            // First: no configuration file of the user.
+            // Must be first: ignores the user's configuration file.
             "--disable",
             "--silent", "--show-error", "--fail",
             "--noproxy", "*",

@@ -4,7 +4,7 @@ using System.Text;
 
 namespace KernelTls.Demo.Peers;
 
-/// <summary>A program that others wrote, run once. It is ended when it stalls, and whenever this process gives up.</summary>
+/// <summary>Runs an external program once. Ends it if it stalls or if this process gives up.</summary>
 internal sealed class ExternalProgram
 {
     private const int ErrorTextLimit = 2000;
@@ -23,15 +23,15 @@ internal sealed class ExternalProgram
             RedirectStandardError = true,
             Environment =
             {
-                // A system-wide "Options = KTLS" would put the peer's end into the kernel's counters as well.
+                // A system-wide "Options = KTLS" would count the peer's end in the kernel's counters as well.
                 ["OPENSSL_CONF"] = "/dev/null",
                 ["LC_ALL"] = "C",
             },
         };
     }
 
-    /// <summary>Gives it <paramref name="input"/> and hands its output on as it comes.</summary>
-    /// <exception cref="DemoFailedException">It is not installed, writes nothing for a minute, or ends with another exit code than 0.</exception>
+    /// <summary>Writes <paramref name="input"/> to the program and passes its output on as it arrives.</summary>
+    /// <exception cref="DemoFailedException">The program is not installed, writes nothing for a minute, or exits with a code other than 0.</exception>
     public async Task RunAsync(string input, Action<ReadOnlyMemory<byte>> onOutput, CancellationToken cancellationToken)
     {
         using Process process = Start();
@@ -84,7 +84,7 @@ internal sealed class ExternalProgram
         }
         catch (IOException)
         {
-            // It ended without reading its input: its exit code and its errors say why.
+            // The program ended without reading its input. Its exit code and its errors give the reason.
         }
     }
 
@@ -99,7 +99,7 @@ internal sealed class ExternalProgram
         }
     }
 
-    /// <summary>Reads all there is, so that the program never waits, and keeps the end.</summary>
+    /// <summary>Reads all output, so that the program never waits, and keeps the end of it.</summary>
     private static async Task<string> ReadErrorsAsync(StreamReader standardError, CancellationToken cancellationToken)
     {
         StringBuilder text = new();

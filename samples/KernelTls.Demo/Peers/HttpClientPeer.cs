@@ -3,7 +3,7 @@ using System.Security.Authentication;
 
 namespace KernelTls.Demo.Peers;
 
-/// <summary>HttpClient over <see cref="KtlsStream"/>.</summary>
+/// <summary>Downloads with HttpClient over <see cref="KtlsStream"/>.</summary>
 internal sealed class HttpClientPeer : IPeer
 {
     private static readonly TimeSpan s_stallLimit = TimeSpan.FromSeconds(60);
@@ -27,7 +27,7 @@ internal sealed class HttpClientPeer : IPeer
             UseProxy = false,
             SslOptions = new() { EnabledSslProtocols = _protocol, CertificateChainPolicy = _certificates.CreateTrust() },
 
-            // The handler keeps its connections to itself; a filter that filters nothing sees them once, after the handshake.
+            // The handler does not expose its connections. A filter that changes nothing sees each once, after the handshake.
             PlaintextStreamFilter = (context, _) =>
             {
                 facts = context.PlaintextStream is KtlsStream stream

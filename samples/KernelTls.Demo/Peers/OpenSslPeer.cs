@@ -1,6 +1,6 @@
 namespace KernelTls.Demo.Peers;
 
-/// <summary>openssl s_client: knows TLS and nothing of HTTP, so that request and response are told apart here.</summary>
+/// <summary>Downloads with openssl s_client, which implements TLS but not HTTP. This class writes the request and splits the response.</summary>
 internal sealed class OpenSslPeer : IPeer
 {
     private readonly DemoCertificates _certificates;
@@ -20,7 +20,7 @@ internal sealed class OpenSslPeer : IPeer
             "-verify_return_error",
             "-CAfile", _certificates.AuthorityFile,
 
-            // The stock TLS of Kestrel ends without close_notify; whether all has come is seen by length and hash.
+            // The stock TLS of Kestrel ends without close_notify. Length and hash show whether the download is complete.
             "-ignore_unexpected_eof",
         ];
         string request = $"GET {address.AbsolutePath} HTTP/1.1\r\nHost: {address.Authority}\r\nConnection: close\r\n\r\n";

@@ -2,7 +2,7 @@ using System.Text;
 
 namespace KernelTls.Demo.Peers;
 
-/// <summary>Cuts an HTTP response in two: the head stays here, the body goes on.</summary>
+/// <summary>Splits an HTTP response: keeps the head and passes the body on.</summary>
 internal sealed class ResponseSplitter
 {
     private const int HeadLimit = 8 * 1024;
@@ -11,7 +11,7 @@ internal sealed class ResponseSplitter
 
     public ResponseSplitter(ReceivedFile body) => _body = body;
 
-    /// <summary>First line of the response; <see langword="null"/> while the head is not complete.</summary>
+    /// <summary>Gets the first line of the response, or <see langword="null"/> while the head is incomplete.</summary>
     public string? StatusLine { get; private set; }
 
     public void Append(ReadOnlySpan<byte> data)

@@ -5,7 +5,9 @@ using KernelTls.Handshake;
 
 namespace KernelTls.AspNetCore.Tls;
 
-/// <summary>What a ClientHello (RFC 8446, section 4.1.2) says of the server's name and of the versions, as OpenSSL would read it.</summary>
+/// <summary>
+/// Reads the server name and the versions of a ClientHello (RFC 8446, section 4.1.2) as OpenSSL does.
+/// </summary>
 internal static class ClientHelloParser
 {
     private const int RecordHeaderLength = 5;
@@ -14,7 +16,7 @@ internal static class ClientHelloParser
     private const int ServerNameExtension = 0;
     private const int SupportedVersionsExtension = 43;
 
-    /// <summary>False: the record holds no whole, well-formed hello.</summary>
+    /// <summary>Parses a record. Returns false if it does not contain a complete, well-formed ClientHello.</summary>
     public static bool TryParse(ReadOnlySpan<byte> record, out SslClientHelloInfo hello)
     {
         hello = default;
@@ -69,7 +71,10 @@ internal static class ClientHelloParser
         return true;
     }
 
-    /// <summary>RFC 6066, section 3: a list, in which only one entry makes sense, of a type and a name.</summary>
+    /// <summary>
+    /// Reads the server name. RFC 6066, section 3: the extension is a list of types and names, in which only one entry
+    /// is meaningful.
+    /// </summary>
     private static string ReadServerName(Bytes extension)
     {
         bool isHostName = extension.TryTakeVector(2, out Bytes list)
@@ -86,7 +91,10 @@ internal static class ClientHelloParser
             : "";
     }
 
-    /// <summary>RFC 8446, section 4.2.1: with the extension, the version of the hello itself means nothing.</summary>
+    /// <summary>
+    /// Reads the versions. RFC 8446, section 4.2.1: if the extension is present, the version field of the ClientHello
+    /// has no meaning.
+    /// </summary>
     private static SslProtocols ReadVersions(Bytes extension)
     {
         SslProtocols versions = SslProtocols.None;
@@ -101,10 +109,10 @@ internal static class ClientHelloParser
         return versions;
     }
 
-    /// <summary>None for GREASE (RFC 8701) and what is yet to come.</summary>
+    /// <summary>Converts a version. Returns None for GREASE (RFC 8701) and future versions.</summary>
     private static SslProtocols ToProtocol(int version) => version switch
     {
-#pragma warning disable SYSLIB0039, CS0618 // What the client offers, be it ever so old.
+#pragma warning disable SYSLIB0039, CS0618 // The client may offer any version, however old.
         0x0300 => SslProtocols.Ssl3,
         0x0301 => SslProtocols.Tls,
         0x0302 => SslProtocols.Tls11,
@@ -114,7 +122,7 @@ internal static class ClientHelloParser
         _ => SslProtocols.None,
     };
 
-    /// <summary>What is left to read.</summary>
+    /// <summary>Represents the bytes that remain to be read.</summary>
     private ref struct Bytes(ReadOnlySpan<byte> bytes)
     {
         public ReadOnlySpan<byte> Rest { get; private set; } = bytes;
@@ -134,7 +142,7 @@ internal static class ClientHelloParser
             return true;
         }
 
-        /// <summary>Of one to three bytes, the highest first.</summary>
+        /// <summary>Takes a big-endian number of one to three bytes.</summary>
         public bool TryTakeNumber(int width, out int number)
         {
             number = 0;
@@ -151,7 +159,9 @@ internal static class ClientHelloParser
             return true;
         }
 
-        /// <summary>Behind its length, a number of that width (RFC 8446, section 3.4).</summary>
+        /// <summary>
+        /// Takes a vector that is preceded by its length, a number of the specified width (RFC 8446, section 3.4).
+        /// </summary>
         public bool TryTakeVector(int width, out Bytes vector)
         {
             vector = default;

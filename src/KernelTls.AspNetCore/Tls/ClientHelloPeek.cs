@@ -6,7 +6,8 @@ using KernelTls.IO;
 namespace KernelTls.AspNetCore.Tls;
 
 /// <summary>
-/// Looks at the record with the ClientHello and leaves it in the socket, so that whoever is then to shake hands still can.
+/// Peeks at the record with the ClientHello and leaves it in the socket, so that either engine can perform the
+/// handshake.
 /// </summary>
 internal static class ClientHelloPeek
 {
@@ -17,8 +18,8 @@ internal static class ClientHelloPeek
     private const int MaxFragment = 1 << 14;
 
     /// <summary>
-    /// The record, with its header. Empty where the client sends something else, or no more: the handshake will say what is
-    /// wrong with it.
+    /// Returns the record with its header, or an empty array if the client sends something else or sends no more. The
+    /// handshake then reports what is wrong.
     /// </summary>
     /// <exception cref="IOException">The connection failed.</exception>
     public static async Task<byte[]> ReadAsync(Socket socket, CancellationToken cancellationToken)
@@ -32,7 +33,8 @@ internal static class ClientHelloPeek
                 int there = await socket.ReceiveAsync(buffer, SocketFlags.Peek, cancellationToken).ConfigureAwait(false);
                 int wanted = LengthOf(buffer.AsSpan(0, there));
 
-                // Ready with no more than before: there is an end behind it, or the receive buffer is too small.
+                // Ready without more bytes than before: the peer has closed its half, or the receive buffer is too
+                // small.
                 if (wanted <= there || there == seen)
                 {
                     if (seen > 0)
@@ -45,12 +47,12 @@ internal static class ClientHelloPeek
 
                 seen = there;
                 SetLowWater(socket, wanted);
-                await Readiness.WaitToReadAsync(socket.SafeHandle, cancellationToken).ConfigureAwait(false);
+                await SocketReadiness.WaitToReadAsync(socket.SafeHandle, cancellationToken).ConfigureAwait(false);
             }
         }
         catch (SocketException e)
         {
-            throw new IOException("The connection failed before the ClientHello was there.", e);
+            throw new IOException("The connection failed before the ClientHello was received.", e);
         }
         finally
         {
@@ -58,7 +60,10 @@ internal static class ClientHelloPeek
         }
     }
 
-    /// <summary>How many bytes there have to be: more than these while the record is not complete; 0: no ClientHello.</summary>
+    /// <summary>
+    /// Returns the number of bytes needed: more than given while the record is incomplete, or 0 if it is not a
+    /// ClientHello.
+    /// </summary>
     private static int LengthOf(ReadOnlySpan<byte> bytes)
     {
         if (bytes.Length <= HeaderLength)
@@ -72,7 +77,7 @@ internal static class ClientHelloPeek
             : 0;
     }
 
-    /// <summary>SO_RCVLOWAT: below it the socket is not ready to be read (socket(7)).</summary>
+    /// <summary>Sets SO_RCVLOWAT, below which the socket is not readable (socket(7)).</summary>
     private static void SetLowWater(Socket socket, int bytes) =>
         socket.SetSocketOption(SocketOptionLevel.Socket, SocketOptionName.ReceiveLowWater, bytes);
 }

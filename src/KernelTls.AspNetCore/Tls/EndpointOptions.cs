@@ -1,67 +1,78 @@
 using System.Buffers;
 using System.Net.Security;
 using System.Security.Cryptography.X509Certificates;
+using KernelTls.AspNetCore.Internals;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.AspNetCore.Server.Kestrel.Https;
 
 namespace KernelTls.AspNetCore.Tls;
 
-/// <summary>What an endpoint's stock TLS middleware was given, as options of handshakes.</summary>
-/// <param name="httpsMiddleware">The stock middleware.</param>
-internal sealed class EndpointOptions(object httpsMiddleware)
+/// <summary>Converts the options of an endpoint's HTTPS middleware to handshake options.</summary>
+/// <param name="httpsMiddleware">Kestrel's HTTPS middleware.</param>
+internal sealed class EndpointOptions(KestrelHttpsMiddleware httpsMiddleware)
 {
-    // One of the two: the options of all connections, or who chooses those of each.
-    private readonly HttpsConnectionAdapterOptions? _https = KestrelInternals.OptionsOf(httpsMiddleware);
-    private readonly Func<TlsHandshakeCallbackContext, ValueTask<SslServerAuthenticationOptions>>? _callback =
-        KestrelInternals.CallbackOf(httpsMiddleware);
+    // One of the two is set: the options of all connections, or the callback that chooses them for each connection.
+    private readonly HttpsConnectionAdapterOptions? _https = httpsMiddleware.Options;
+    private readonly Func<TlsHandshakeCallbackContext, ValueTask<SslServerAuthenticationOptions>>? _callback = httpsMiddleware.Callback;
 
-    private readonly object? _callbackState = KestrelInternals.CallbackStateOf(httpsMiddleware);
-    private readonly SslStreamCertificateContext? _certificate = KestrelInternals.CertificateContextOf(httpsMiddleware);
-    private readonly HttpProtocols _protocols = KestrelInternals.ProtocolsOf(httpsMiddleware);
+    private readonly SslStreamCertificateContext? _certificate = httpsMiddleware.CertificateContext;
+    private readonly HttpProtocols _protocols = httpsMiddleware.Protocols;
 
-    /// <summary>Kestrel's options have TimeSpan.MaxValue for infinite, which no timer takes.</summary>
-    public TimeSpan HandshakeTimeout { get; } = KestrelInternals.HandshakeTimeoutOf(httpsMiddleware) is var timeout
+    /// <summary>
+    /// Gets the handshake timeout. Kestrel's options use TimeSpan.MaxValue for infinite, which timers do not accept.
+    /// </summary>
+    public TimeSpan HandshakeTimeout { get; } = httpsMiddleware.HandshakeTimeout is var timeout
         && timeout == TimeSpan.MaxValue ? Timeout.InfiniteTimeSpan : timeout;
 
-    /// <summary>The options depend on the ClientHello.</summary>
+    /// <summary>Gets a value that indicates whether the options depend on the ClientHello.</summary>
     public bool AreChosen => _callback is not null;
 
-    /// <summary>The ClientHello is to be seen before the handshake: by the application, or by whoever is to choose who shakes hands.</summary>
+    /// <summary>
+    /// Gets a value that indicates whether the ClientHello is needed before the handshake: for the application, or to
+    /// choose the engine.
+    /// </summary>
     public bool NeedClientHello => AreChosen || AllowDelayedCertificate || _https?.TlsClientHelloBytesCallback is not null;
 
-    /// <summary>A request may ask for the client's certificate later. Where options are chosen, the callback says so.</summary>
+    /// <summary>
+    /// Gets a value that indicates whether a request may ask for the client's certificate later. If the options are
+    /// chosen per connection, the callback decides instead.
+    /// </summary>
     public bool AllowDelayedCertificate => _https?.ClientCertificateMode == ClientCertificateMode.DelayCertificate;
 
-    /// <summary>Judges the client's certificate; null where none is asked for, or the chosen options have their own.</summary>
+    /// <summary>
+    /// Gets the callback that validates the client's certificate, or null if none is requested or the chosen options
+    /// have their own.
+    /// </summary>
     public RemoteCertificateValidationCallback? ClientValidation =>
         _https is null or { ClientCertificateMode: ClientCertificateMode.NoCertificate } ? null : Validate;
 
-    /// <summary>Makes Kestrel's feature of a connection.</summary>
-    public object CreateTlsFeature(SslStream stream, ConnectionContext connection) =>
-        KestrelInternals.TlsFeature(httpsMiddleware, stream, connection);
+    /// <summary>Creates Kestrel's feature of a connection.</summary>
+    public KestrelTlsFeature CreateTlsFeature(SslStream stream, ConnectionContext connection) =>
+        httpsMiddleware.CreateTlsFeature(stream, connection);
 
-    /// <summary>Shows the application the record with the ClientHello, if it wants to see it.</summary>
+    /// <summary>Passes the record with the ClientHello to the application's callback, if there is one.</summary>
     public void Show(ConnectionContext connection, byte[] record) =>
         _https?.TlsClientHelloBytesCallback?.Invoke(connection, new ReadOnlySequence<byte>(record));
 
-    /// <summary>The options of one connection.</summary>
+    /// <summary>Creates the options of one connection.</summary>
+    /// <remarks>The token is canceled by the handshake's timeout.</remarks>
     /// <param name="connection">The connection.</param>
-    /// <param name="stream">The stream that is to shake hands.</param>
-    /// <param name="tlsFeature">Kestrel's feature, which is told what the callback decides.</param>
-    /// <param name="hello">Where they are chosen: what the client offers.</param>
-    /// <param name="cancellationToken">Ends with the handshake's timeout.</param>
+    /// <param name="stream">The stream that performs the handshake.</param>
+    /// <param name="tlsFeature">Kestrel's feature, which receives the callback's decisions.</param>
+    /// <param name="hello">The client's offer, if the options depend on it.</param>
+    /// <param name="cancellationToken">The token to monitor for cancellation requests.</param>
     public ValueTask<SslServerAuthenticationOptions> CreateAsync(
-        ConnectionContext connection, SslStream stream, object tlsFeature, SslClientHelloInfo hello, CancellationToken cancellationToken) =>
+        ConnectionContext connection, SslStream stream, KestrelTlsFeature tlsFeature, SslClientHelloInfo hello, CancellationToken cancellationToken) =>
         _https is not null
             ? ValueTask.FromResult(Create(_https, connection))
-            : ChooseAsync(KestrelInternals.CallbackContext(connection, stream, hello, _callbackState, cancellationToken), tlsFeature);
+            : ChooseAsync(httpsMiddleware.CreateCallbackContext(connection, stream, hello, cancellationToken), tlsFeature);
 
-    private async ValueTask<SslServerAuthenticationOptions> ChooseAsync(TlsHandshakeCallbackContext context, object tlsFeature)
+    private async ValueTask<SslServerAuthenticationOptions> ChooseAsync(TlsHandshakeCallbackContext context, KestrelTlsFeature tlsFeature)
     {
-        KestrelInternals.SetHostName(tlsFeature, context.ClientHelloInfo.ServerName);
+        tlsFeature.SetHostName(context.ClientHelloInfo.ServerName);
         SslServerAuthenticationOptions options = await _callback!(context).ConfigureAwait(false);
-        KestrelInternals.AllowDelayedCertificate(tlsFeature, context.AllowDelayedClientCertificateNegotation);
+        tlsFeature.AllowsDelayedCertificate = context.AllowDelayedClientCertificateNegotation;
         if (options.ApplicationProtocols is null)
         {
             SetApplicationProtocols(options);
@@ -120,7 +131,10 @@ internal sealed class EndpointOptions(object httpsMiddleware)
             : errors == SslPolicyErrors.None;
     }
 
-    /// <summary>As the stock middleware has it: a certificate whose extended key usages leave out servers is not one's.</summary>
+    /// <summary>
+    /// Checks a certificate as Kestrel's HTTPS middleware does: if it has extended key usages, they must include server
+    /// authentication.
+    /// </summary>
     private static X509Certificate2 Checked(X509Certificate2? certificate)
     {
         const string ServerAuthentication = "1.3.6.1.5.5.7.3.1";
@@ -128,7 +142,7 @@ internal sealed class EndpointOptions(object httpsMiddleware)
         return usages.Length == 0 || usages.Any(u => u.EnhancedKeyUsages[ServerAuthentication] is not null)
             ? certificate!
             : throw new InvalidOperationException(
-                $"ServerCertificateSelector gave the certificate with the thumbprint {certificate!.Thumbprint}, which is not for "
+                $"ServerCertificateSelector returned the certificate with the thumbprint {certificate!.Thumbprint}, which is not valid for "
                 + "server authentication.");
     }
 

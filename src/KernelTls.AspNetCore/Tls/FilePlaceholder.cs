@@ -4,13 +4,13 @@ using Microsoft.Win32.SafeHandles;
 namespace KernelTls.AspNetCore.Tls;
 
 /// <summary>
-/// A part of a file on its way through Kestrel, which counts it like any memory of this length. There are no bytes behind it:
-/// whoever would read or write them fails, and no wrong byte can be sent.
+/// Represents a part of a file on its way through Kestrel, which counts it like memory of the same length.
 /// </summary>
+/// <remarks>The memory has no content: code that reads or writes it fails, so no incorrect byte can be sent.</remarks>
 /// <param name="file">The file.</param>
-/// <param name="offset">Where the part begins.</param>
-/// <param name="length">How long it is.</param>
-/// <param name="ownsFile">It is the last part: the file is closed with it.</param>
+/// <param name="offset">The offset of the part.</param>
+/// <param name="length">The length of the part.</param>
+/// <param name="ownsFile">Whether this is the last part, which closes the file.</param>
 internal sealed class FilePlaceholder(SafeFileHandle file, long offset, int length, bool ownsFile) : MemoryManager<byte>
 {
     private volatile Exception? _failure;
@@ -19,14 +19,17 @@ internal sealed class FilePlaceholder(SafeFileHandle file, long offset, int leng
 
     public bool OwnsFile => ownsFile;
 
-    /// <summary>The connection's writer has it: it will be sent, or dropped with the connection.</summary>
+    /// <summary>
+    /// Gets a value that indicates whether the connection's writer has taken the part and will send it, or drop it with
+    /// the connection.
+    /// </summary>
     public bool IsTaken { get; private set; }
 
     public override Memory<byte> Memory => CreateMemory(length);
 
     public void Take() => IsTaken = true;
 
-    /// <summary>Sends it; the stream has no data of its own to send meanwhile.</summary>
+    /// <summary>Sends the part. The stream must have no other data to send at the same time.</summary>
     public async ValueTask SendAsync(KtlsStream stream)
     {
         try
@@ -40,8 +43,11 @@ internal sealed class FilePlaceholder(SafeFileHandle file, long offset, int leng
         }
     }
 
-    /// <summary>The connection is lost in any case; a client that has gone is no failure of the application's.</summary>
-    /// <exception cref="InvalidOperationException">The file could not be read, or not so far.</exception>
+    /// <summary>
+    /// Throws if the file could not be read. The connection is lost in any case, but a client that has disconnected is
+    /// not a failure of the application.
+    /// </summary>
+    /// <exception cref="InvalidOperationException">The file could not be read, or is too short.</exception>
     public void ThrowIfUnreadable()
     {
         if (_failure is { } failure
@@ -49,11 +55,11 @@ internal sealed class FilePlaceholder(SafeFileHandle file, long offset, int leng
                 || (failure is IOException { InnerException: null } and not KtlsRekeyException)))
         {
             throw new InvalidOperationException(
-                "A file could not be sent to its end, and the connection was aborted: " + failure.Message, failure);
+                "A file could not be sent completely, and the connection was aborted: " + failure.Message, failure);
         }
     }
 
-    /// <summary>Whether this is all of <paramref name="memory"/>.</summary>
+    /// <summary>Returns whether the part is exactly <paramref name="memory"/>.</summary>
     public bool Is(ReadOnlyMemory<byte> memory) => memory.Equals(Memory);
 
     public override Span<byte> GetSpan() => throw Unreadable();
@@ -73,5 +79,5 @@ internal sealed class FilePlaceholder(SafeFileHandle file, long offset, int leng
     }
 
     private static InvalidOperationException Unreadable() =>
-        new("This memory stands for a part of a file that is being sent; its bytes are not here.");
+        new("This memory represents a part of a file that is being sent. Its content cannot be accessed.");
 }

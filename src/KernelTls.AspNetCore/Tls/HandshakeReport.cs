@@ -1,6 +1,7 @@
 using System.Diagnostics;
 using System.Net.Security;
 using System.Security.Authentication;
+using KernelTls.AspNetCore.Internals;
 using KernelTls.Diagnostics;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Connections.Features;
@@ -8,50 +9,45 @@ using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore.Tls;
 
-/// <summary>
-/// Tells of one handshake what the stock middleware tells: the metrics kestrel.active_tls_handshakes and
-/// kestrel.tls_handshake.duration and the tags of kestrel.connection.duration; the events and counters of the event source
-/// Microsoft-AspNetCore-Server-Kestrel; the log.
-/// </summary>
+/// <summary>Reports one handshake as Kestrel's HTTPS middleware does.</summary>
 /// <remarks>
-/// A handshake starts when its options are known. Of one that fails before, the stock middleware tells the end alone, so that
-/// its counters of handshakes under way fall below zero; here each end has its start.
+/// <para>
+/// It reports the metrics kestrel.active_tls_handshakes and kestrel.tls_handshake.duration, the tags of
+/// kestrel.connection.duration, the events and counters of the event source Microsoft-AspNetCore-Server-Kestrel, and
+/// log messages.
+/// </para>
+/// <para>
+/// A handshake starts when its options are known. If it fails before, Kestrel's middleware reports only the end, so
+/// that its counters of current handshakes fall below zero. Here each end has a start.
+/// </para>
 /// </remarks>
 internal sealed class HandshakeReport
 {
     private readonly ConnectionContext _connection;
     private readonly ILogger _log;
-    private readonly object? _metrics;
-    private readonly object? _context;
+    private readonly KestrelMetrics.OfConnection? _metrics;
     private readonly long _begun = Stopwatch.GetTimestamp();
     private bool _started;
 
+    /// <summary>Initializes a new instance of the <see cref="HandshakeReport"/> class.</summary>
     /// <param name="connection">The connection.</param>
-    /// <param name="metrics">Kestrel's; null: only the tags.</param>
-    /// <param name="log">Under the stock middleware's name.</param>
-    public HandshakeReport(ConnectionContext connection, object? metrics, ILogger log)
+    /// <param name="metrics">Kestrel's metrics, or null to report only the tags.</param>
+    /// <param name="log">The logger with the category of Kestrel's HTTPS middleware.</param>
+    public HandshakeReport(ConnectionContext connection, KestrelMetrics? metrics, ILogger log)
     {
         _connection = connection;
         _log = log;
-        _context = metrics is null ? null : KestrelInternals.MetricsContextOf(connection);
-        _metrics = _context is null ? null : metrics;
+        _metrics = metrics?.For(connection);
     }
 
     public void Started(SslServerAuthenticationOptions options)
     {
         _started = true;
-        if (KestrelInternals.Events is { } events)
-        {
-            KestrelInternals.TellStart(events, _connection, options);
-        }
-
-        if (_metrics is not null)
-        {
-            KestrelInternals.StartHandshake(_metrics, _context!);
-        }
+        KestrelEvents.ReportStart(_connection, options);
+        _metrics?.StartHandshake();
     }
 
-    public void Completed(object tlsFeature, SslProtocols protocol)
+    public void Completed(KestrelTlsFeature tlsFeature, SslProtocols protocol)
     {
         Stop(tlsFeature, protocol, failure: null);
         _log.HttpsConnectionEstablished(_connection.ConnectionId, protocol);
@@ -78,7 +74,7 @@ internal sealed class HandshakeReport
         Tag("error.type", "tls_handshake_failed");
     }
 
-    /// <summary>The application has failed, which Kestrel logs: a handshake that has started ends all the same.</summary>
+    /// <summary>Ends a handshake that has started, after the application failed. Kestrel logs that failure.</summary>
     public void Abandoned(Exception failure)
     {
         if (_started)
@@ -89,25 +85,14 @@ internal sealed class HandshakeReport
 
     private void StopFailed(Exception failure)
     {
-        if (KestrelInternals.Events is { } events)
-        {
-            KestrelInternals.TellFailed(events, _connection);
-        }
-
+        KestrelEvents.ReportFailed(_connection);
         Stop(tlsFeature: null, protocol: null, failure);
     }
 
-    private void Stop(object? tlsFeature, SslProtocols? protocol, Exception? failure)
+    private void Stop(KestrelTlsFeature? tlsFeature, SslProtocols? protocol, Exception? failure)
     {
-        if (KestrelInternals.Events is { } events)
-        {
-            KestrelInternals.TellStop(events, _connection, tlsFeature);
-        }
-
-        if (_metrics is not null)
-        {
-            KestrelInternals.StopHandshake(_metrics, _context!, _begun, protocol, failure);
-        }
+        KestrelEvents.ReportStop(_connection, tlsFeature);
+        _metrics?.StopHandshake(_begun, protocol, failure);
     }
 
     private void Tag(string name, string value) =>

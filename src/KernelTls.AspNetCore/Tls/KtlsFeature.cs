@@ -1,6 +1,6 @@
 namespace KernelTls.AspNetCore.Tls;
 
-/// <summary>What this package adds to Kestrel's own features.</summary>
+/// <summary>Implements the feature that this package adds to Kestrel's own.</summary>
 internal sealed class KtlsFeature(KtlsStream stream) : IKtlsFeature
 {
     public KtlsOffload Offload => stream.Offload;

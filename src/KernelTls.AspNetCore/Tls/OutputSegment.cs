@@ -2,10 +2,10 @@ using System.Buffers;
 
 namespace KernelTls.AspNetCore.Tls;
 
-/// <summary>One block of the pool with bytes to send, or a part of a file.</summary>
+/// <summary>Represents one block of the pool with bytes to send, or a part of a file.</summary>
 internal sealed class OutputSegment : ReadOnlySequenceSegment<byte>
 {
-    /// <summary>Kestrel's.</summary>
+    /// <summary>The block size of Kestrel's pool.</summary>
     public const int BlockSize = 4096;
 
     private IMemoryOwner<byte>? _owner;
@@ -16,11 +16,13 @@ internal sealed class OutputSegment : ReadOnlySequenceSegment<byte>
 
     public FilePlaceholder? File => _owner as FilePlaceholder;
 
+    public ReadOnlySpan<byte> Written => _owner!.Memory.Span[..Length];
+
     public Memory<byte> Free => _owner!.Memory[Length..];
 
     public void Rent(MemoryPool<byte> pool, int sizeHint)
     {
-        // More than a block of the pool can hold comes from elsewhere.
+        // A request for more than the largest block of the pool is rented from the shared pool.
         int size = Math.Max(sizeHint, BlockSize);
         _owner = size <= pool.MaxBufferSize ? pool.Rent(size) : MemoryPool<byte>.Shared.Rent(size);
     }
@@ -34,7 +36,7 @@ internal sealed class OutputSegment : ReadOnlySequenceSegment<byte>
 
     public void Advance(int bytes) => Length += bytes;
 
-    /// <summary>The bytes are complete: as many as there are, after those of the segments before.</summary>
+    /// <summary>Fixes the length of the segment and its position after the previous segments.</summary>
     public void Seal(long runningIndex)
     {
         Memory = _owner!.Memory[..Length];

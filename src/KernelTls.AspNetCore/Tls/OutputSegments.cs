@@ -2,7 +2,7 @@ using System.Buffers;
 
 namespace KernelTls.AspNetCore.Tls;
 
-/// <summary>A chain of segments, in the order in which they go out.</summary>
+/// <summary>Represents a chain of segments in the order in which they are sent.</summary>
 internal struct OutputSegments
 {
     public OutputSegment? Head;
@@ -10,7 +10,10 @@ internal struct OutputSegments
     public long Bytes;
     public bool HasFiles;
 
-    /// <summary>The segments from <paramref name="next"/> up to a file, or the end, which is what is next then.</summary>
+    /// <summary>
+    /// Returns the segments from <paramref name="next"/> up to a file or the end, and moves <paramref name="next"/>
+    /// there.
+    /// </summary>
     public static ReadOnlySequence<byte> TakeMemory(ref OutputSegment? next)
     {
         OutputSegment first = next!;
@@ -35,7 +38,26 @@ internal struct OutputSegments
         HasFiles |= segment.File is not null;
     }
 
-    /// <summary>All of <paramref name="others"/>, which is empty then.</summary>
+    /// <summary>
+    /// Copies <paramref name="others"/> into the free space of the last segment. Returns false if there is no space, or
+    /// nothing to copy.
+    /// </summary>
+    public bool TryCopy(in OutputSegments others)
+    {
+        if (Tail is null or { File: not null }
+            || others.Head is null or { File: not null }
+            || others.Head != others.Tail
+            || others.Bytes > Tail.Free.Length)
+        {
+            return false;
+        }
+
+        others.Head.Written.CopyTo(Tail.Free.Span);
+        Advance((int)others.Bytes);
+        return true;
+    }
+
+    /// <summary>Moves all of <paramref name="others"/>, which is empty afterwards.</summary>
     public void Append(ref OutputSegments others)
     {
         if (others.Head is not null)

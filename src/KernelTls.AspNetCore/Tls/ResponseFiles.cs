@@ -9,23 +9,29 @@ using Microsoft.Win32.SafeHandles;
 namespace KernelTls.AspNetCore.Tls;
 
 /// <summary>
-/// The response body of HTTP/1 on a connection: Kestrel's own, but for files, which go to <see cref="KtlsStream.SendFileAsync"/>.
+/// Implements the HTTP/1 response body of a connection: Kestrel's own, except for files, which are sent by
+/// <see cref="KtlsStream.SendFileAsync"/>.
 /// </summary>
 /// <remarks>
 /// <para>
-/// Kestrel stays in charge. The file goes through its response writer in parts that are memory by their length alone
-/// (<see cref="FilePlaceholder"/>); Kestrel counts them, keeps the order and times the flushes as ever, and at the connection's
-/// end of it, <see cref="TlsPipeWriter"/>, the parts are files again. Where the writer does not lead there, which shows before
-/// anything is counted, the file is copied; without a Content-Length, where chunks have frames of their own, it goes Kestrel's way.
+/// A file passes through Kestrel's response writer in parts that look like memory but have only a length
+/// (<see cref="FilePlaceholder"/>). Kestrel counts them, keeps the order and times the flushes as usual.
+/// <see cref="TlsPipeWriter"/>, at the connection's end of that writer, turns the parts back into files. If a
+/// middleware has replaced the writer, which is detected before anything is counted, the file is copied. A response
+/// without Content-Length has chunk frames, so its files are sent by Kestrel.
 /// </para>
-/// <para>One object for all requests of a connection, which come one after the other.</para>
+/// <para>One object serves all requests of a connection, which are processed one after the other.</para>
 /// </remarks>
 internal sealed class ResponseFiles(TlsPipeWriter output, string connectionId, ILogger logger) : IHttpResponseBodyFeature
 {
-    /// <summary>Between two parts Kestrel sees cancellation; it is also what the sender moves in one go.</summary>
+    /// <summary>
+    /// The size of a part. Kestrel checks for cancellation between parts. It is also the largest step of the sender.
+    /// </summary>
     internal const int PartSize = 1 << 20;
 
-    /// <summary>Up to a record it is cheaper to read the file: it shares the record with the head of the response.</summary>
+    /// <summary>
+    /// The size up to which reading the file is cheaper: the content shares a record with the head of the response.
+    /// </summary>
     internal const int SmallFile = 16 * 1024;
 
     private IFeatureCollection _request = null!;
@@ -35,7 +41,7 @@ internal sealed class ResponseFiles(TlsPipeWriter output, string connectionId, I
 
     public PipeWriter Writer => _body.Writer;
 
-    /// <summary>In front of the body of a request that has just begun, where its connection has this feature.</summary>
+    /// <summary>Wraps the body of a request that has just begun, if its connection has this feature.</summary>
     public static void Attach(IFeatureCollection request)
     {
         IHttpResponseBodyFeature? body = request.Get<IHttpResponseBodyFeature>();
@@ -65,7 +71,10 @@ internal sealed class ResponseFiles(TlsPipeWriter output, string connectionId, I
 
     private bool HasLength => _request.Get<IHttpResponseFeature>()?.Headers.ContentLength is not null;
 
-    /// <summary>Null: nothing is to be sent, or Kestrel's own way will meet what is wrong, and throw it.</summary>
+    /// <summary>
+    /// Opens the file. Returns null if there is nothing to send, or if the file is invalid, in which case Kestrel's own
+    /// method throws the error.
+    /// </summary>
     private static SafeFileHandle? Open(string path, long offset, long? count, out long length)
     {
         length = count ?? 0;
@@ -107,7 +116,7 @@ internal sealed class ResponseFiles(TlsPipeWriter output, string connectionId, I
                 return;
             }
 
-            // Callbacks may change the head; afterwards it stays.
+            // The callbacks of this call may change the headers. Afterwards they are fixed.
             await _body.StartAsync(cancellationToken).ConfigureAwait(false);
             if (!HasLength)
             {
@@ -134,8 +143,8 @@ internal sealed class ResponseFiles(TlsPipeWriter output, string connectionId, I
                     return;
                 }
 
-                // A write flushes as well. It sees where this is all of the body, before the client can: a client that has
-                // everything may go, and aborts nothing by it.
+                // A write also flushes. If this is the end of the body, the write detects that before the client can: a
+                // client that has received everything may then disconnect without aborting the request.
                 await Writer.WriteAsync(ReadOnlyMemory<byte>.Empty, cancellationToken).ConfigureAwait(false);
                 part.ThrowIfUnreadable();
                 offset += most;
@@ -144,7 +153,7 @@ internal sealed class ResponseFiles(TlsPipeWriter output, string connectionId, I
         }
         catch (OperationCanceledException)
         {
-            // The connection was aborted, perhaps because of the file.
+            // The connection was aborted, possibly because of the file.
             part?.ThrowIfUnreadable();
             throw;
         }
@@ -162,7 +171,9 @@ internal sealed class ResponseFiles(TlsPipeWriter output, string connectionId, I
         }
     }
 
-    /// <summary>As Kestrel does, but of the file that is open: its path may lead to another one by now.</summary>
+    /// <summary>
+    /// Copies the file as Kestrel does, but from the open handle: the path may refer to another file by now.
+    /// </summary>
     private async Task CopyAsync(SafeFileHandle file, long offset, long length, CancellationToken cancellationToken)
     {
         byte[] buffer = ArrayPool<byte>.Shared.Rent(SmallFile);
@@ -173,7 +184,7 @@ internal sealed class ResponseFiles(TlsPipeWriter output, string connectionId, I
                 int read = RandomAccess.Read(file, buffer.AsSpan(0, (int)Math.Min(length, SmallFile)), offset);
                 if (read == 0)
                 {
-                    // It became shorter; Kestrel says so when the response ends.
+                    // The file was truncated. Kestrel reports that at the end of the response.
                     return;
                 }
 
@@ -189,13 +200,16 @@ internal sealed class ResponseFiles(TlsPipeWriter output, string connectionId, I
     }
 
     /// <summary>
-    /// Kestrel takes the time of a flush by what was written to it in buffers of its own; what goes through its writer has the
-    /// grace period alone. So that gets the time of a part.
+    /// Returns the rate with the time for a part added to its grace period. Kestrel limits a flush by the bytes written
+    /// to its own buffers; data that passes through its writer has only the grace period.
     /// </summary>
     private static MinDataRate ForPart(MinDataRate rate) => new(
         rate.BytesPerSecond, rate.GracePeriod + TimeSpan.FromSeconds(Math.Min(PartSize / rate.BytesPerSecond, int.MaxValue)));
 
-    /// <summary>False: the writer does not lead to the connection, because that has gone or somebody stands between.</summary>
+    /// <summary>
+    /// Writes a part. Returns false if the writer does not lead to the connection, because it was closed or a
+    /// middleware replaced the writer.
+    /// </summary>
     private bool TryWrite(FilePlaceholder part)
     {
         PipeWriter writer = Writer;
@@ -207,13 +221,13 @@ internal sealed class ResponseFiles(TlsPipeWriter output, string connectionId, I
                 return false;
             }
 
-            // Kestrel refuses what is more than Content-Length, and takes nothing where a response has no body.
+            // Kestrel rejects more than Content-Length, and ignores the data of a response without a body.
             writer.Advance(part.Length);
             return true;
         }
         catch (ArgumentOutOfRangeException e)
         {
-            // Written to by two at once, and counted where it did not get to.
+            // Concurrent writes: the part was counted but did not reach the connection.
             output.Break(e);
             throw;
         }

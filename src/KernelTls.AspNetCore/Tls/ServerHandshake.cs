@@ -1,23 +1,26 @@
 using System.Net.Security;
 using System.Runtime.ExceptionServices;
 using System.Security.Authentication;
+using KernelTls.AspNetCore.Internals;
 using KernelTls.AspNetCore.Transport;
 using KernelTls.Interop;
 
 namespace KernelTls.AspNetCore.Tls;
 
-/// <summary>
-/// One connection's handshake. Where its options depend on the ClientHello, that is looked at first and left in the socket: so
-/// options that only the stock stream honours are honoured by it, as those of any other endpoint.
-/// </summary>
+/// <summary>Performs the handshake of one connection.</summary>
+/// <remarks>
+/// If the options depend on the ClientHello, it is peeked at and left in the socket. Options that only the base class
+/// supports therefore still work, as on any other endpoint.
+/// </remarks>
 /// <param name="endpoint">The endpoint's options.</param>
-/// <param name="connection">The connection, whose socket is the stream's.</param>
-/// <param name="stream">The stream that shakes hands.</param>
+/// <param name="connection">The connection, which owns the stream's socket.</param>
+/// <param name="stream">The stream that performs the handshake.</param>
 /// <param name="tlsFeature">Kestrel's feature of the connection.</param>
-/// <param name="report">Told when the options are known.</param>
+/// <param name="report">The report, which is started when the options are known.</param>
 internal sealed class ServerHandshake(
-    EndpointOptions endpoint, DeferredConnection connection, KtlsStream stream, object tlsFeature, HandshakeReport report)
+    EndpointOptions endpoint, DeferredConnection connection, KtlsStream stream, KestrelTlsFeature tlsFeature, HandshakeReport report)
 {
+    /// <summary>Performs the handshake.</summary>
     /// <exception cref="AuthenticationException">The handshake failed.</exception>
     /// <exception cref="IOException">The connection failed.</exception>
     public async Task RunAsync(CancellationToken cancellationToken)
@@ -26,7 +29,7 @@ internal sealed class ServerHandshake(
         bool isKnown = ClientHelloParser.TryParse(record, out SslClientHelloInfo hello);
         if (endpoint.AreChosen && !isKnown)
         {
-            // In parts, or none at all: OpenSSL puts it together, or says what is wrong with it.
+            // The ClientHello is fragmented or missing. OpenSSL reassembles it, or reports what is wrong.
             await stream.AuthenticateAsServerAsync(
                 (_, late, _, token) => CreateOptionsAsync(late, token), state: null, cancellationToken).ConfigureAwait(false);
             return;
@@ -53,7 +56,7 @@ internal sealed class ServerHandshake(
             throw;
         }
 
-        if (KestrelInternals.AllowsDelayedCertificate(tlsFeature) && MayRenegotiate(options, hello.SslProtocols))
+        if (tlsFeature.AllowsDelayedCertificate && MayRenegotiate(options, hello.SslProtocols))
         {
             stream.StayManaged(KtlsFallbackReason.DelayedCertificate);
         }
@@ -61,7 +64,10 @@ internal sealed class ServerHandshake(
         await stream.AuthenticateAsServerAsync(options, cancellationToken).ConfigureAwait(false);
     }
 
-    /// <summary>An abort disposes the socket, which the wait for the rest of a hello does not notice.</summary>
+    /// <summary>
+    /// Peeks at the ClientHello. The linked token is needed because an abort disposes the socket, which the wait for
+    /// the rest of a ClientHello does not notice.
+    /// </summary>
     private async Task<byte[]> PeekAsync(CancellationToken cancellationToken)
     {
         using CancellationTokenSource either = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, connection.ConnectionClosed);
@@ -83,7 +89,10 @@ internal sealed class ServerHandshake(
         return options;
     }
 
-    /// <summary>The client is told that it is not to blame, instead of a reset. The hello is there: this waits for nothing.</summary>
+    /// <summary>
+    /// Refuses the client with an alert that blames this end, instead of a reset. Does not wait, because the
+    /// ClientHello has arrived.
+    /// </summary>
     private Task RefuseAsync(ExceptionDispatchInfo failure) => stream.AuthenticateAsServerAsync(
         (_, _, _, _) =>
         {
@@ -94,8 +103,8 @@ internal sealed class ServerHandshake(
         CancellationToken.None);
 
     /// <summary>
-    /// Asking this client for its certificate later would take a renegotiation, which kernel TLS has not: TLS 1.2, and HTTP/1.
-    /// HTTP/2 forbids it (RFC 9113, section 9.2.1), so that nobody asks.
+    /// Returns whether requesting this client's certificate later would need a renegotiation, which kernel TLS does not
+    /// support: TLS 1.2 with HTTP/1. HTTP/2 forbids such requests (RFC 9113, section 9.2.1).
     /// </summary>
     private static bool MayRenegotiate(SslServerAuthenticationOptions options, SslProtocols offered)
     {

@@ -3,10 +3,15 @@ using System.Net.Sockets;
 
 namespace KernelTls.AspNetCore.Tls;
 
-/// <summary>The TLS stream of an endpoint's connection, which a request that asks for its client's certificate reads from in its turn.</summary>
-/// <param name="socket">Owned.</param>
-/// <param name="clientValidation">Judges the client's certificate; null where the options of the handshake say how.</param>
-/// <param name="options">How the connection uses the kernel.</param>
+/// <summary>
+/// Represents the TLS stream of an endpoint's connection. A request for the client's certificate waits for its turn
+/// among the reads.
+/// </summary>
+/// <param name="socket">The stream of the socket, which this stream owns.</param>
+/// <param name="clientValidation">
+/// The callback that validates the client's certificate, or null if the handshake's options contain it.
+/// </param>
+/// <param name="options">The kernel TLS options of the connection.</param>
 internal sealed class ServerStream(
     NetworkStream socket, RemoteCertificateValidationCallback? clientValidation, KtlsOptions options)
     : KtlsStream(
@@ -17,7 +22,7 @@ internal sealed class ServerStream(
         EncryptionPolicy.RequireEncryption,
         options)
 {
-    /// <summary>Who reads otherwise, once there has been a handshake.</summary>
+    /// <summary>Gets or sets the reader of this stream after the handshake.</summary>
     public TlsInput? Input { get; set; }
 
     public override Task NegotiateClientCertificateAsync(CancellationToken cancellationToken = default) =>

@@ -5,24 +5,31 @@ using Microsoft.AspNetCore.Connections;
 
 namespace KernelTls.AspNetCore.Tls;
 
-/// <summary>
-/// What the pipe reader reads from: the TLS stream, when the application asks for more, with errors as Kestrel knows them. When
-/// the peer's sending half ends while nobody reads, what that means is found out, so that ConnectionClosed tells a request at work
-/// that its client has gone. An end that comes during a read, Kestrel's heartbeat comes back to.
-/// </summary>
+/// <summary>Reads from the TLS stream on behalf of the pipe reader, and translates errors to Kestrel's.</summary>
 /// <remarks>
 /// <para>
-/// States: Idle → Reading → Idle; Idle → Watching → Idle, where a read that comes waits for the watch. The watch is a read of one
-/// byte, which the next read is given first: data that nobody takes ends it, as it ends the stock transport's at the limit of its
-/// buffer. It begins only behind the end of the peer's sending half, and so has nothing to wait for: it is in nobody's way, be it
-/// a request that asks for the client's certificate, or the disposal.
+/// If the peer closes its sending half while no read is pending, this class reads once to determine the reason, so that
+/// ConnectionClosed informs a running request that its client has disconnected. If the peer closes it during a read,
+/// Kestrel's heartbeat triggers that check later.
 /// </para>
-/// <para>A stream without close_notify is cut off (RFC 8446, section 6.1): to Kestrel the connection was reset.</para>
+/// <para>
+/// States: Idle → Reading → Idle; Idle → Watching → Idle. A read that starts while watching waits for the watch. The
+/// watch reads one byte, which the next read returns first. Unread data therefore ends the watch, as it stops the
+/// default transport at the limit of its buffer. The watch begins only after the peer has closed its sending half, so
+/// it never has to wait, and does not block a request that asks for the client's certificate or the disposal.
+/// </para>
+/// <para>
+/// A stream without close_notify is truncated (RFC 8446, section 6.1) and is reported to Kestrel as a reset.
+/// </para>
 /// </remarks>
 /// <param name="stream">The stream.</param>
-/// <param name="connection">The connection, whose socket is the stream's.</param>
-/// <param name="failed">Told of failures.</param>
-internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection, Action<Exception> failed) : Stream
+/// <param name="connection">The connection, which owns the stream's socket.</param>
+/// <param name="output">
+/// The writer, which is notified of received data. It sends everything flushed before exclusive work begins.
+/// </param>
+/// <param name="failed">The callback that is called on failures.</param>
+internal sealed class TlsInput(
+    KtlsStream stream, DeferredConnection connection, TlsPipeWriter output, Action<Exception> failed) : Stream
 {
     private enum State
     {
@@ -32,7 +39,9 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
         Stopped,
     }
 
-    /// <summary>For a peer that wants something sent before it reads on; the socket's end then ends the watch.</summary>
+    /// <summary>
+    /// The time limit for the watch if the peer does not read. Closing the socket then ends the watch.
+    /// </summary>
     private static readonly TimeSpan s_watchLimit = TimeSpan.FromSeconds(1);
 
     private readonly Lock _lock = new();
@@ -70,7 +79,10 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
         return _hasWatched ? ValueTask.FromResult(TakeWatched(buffer)) : ReadStreamAsync(buffer, cancellationToken);
     }
 
-    /// <summary>Nobody has read since the last beat: a request is at work, or the application does not care.</summary>
+    /// <summary>
+    /// Starts the watch if no read began since the last heartbeat: a request is running, or the application does not
+    /// read.
+    /// </summary>
     public void OnHeartbeat()
     {
         if (!_hasPeerEnded)
@@ -87,14 +99,19 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
         }
     }
 
-    /// <summary>The peer sends no more: who reads sees it, and where nobody does, the watch.</summary>
+    /// <summary>
+    /// Notes that the peer has closed its sending half. A pending read detects that itself; otherwise the watch does.
+    /// </summary>
     public void OnPeerEnded()
     {
         _hasPeerEnded = true;
         Watch();
     }
 
-    /// <summary>Nobody else reads while <paramref name="work"/> does. If the peer ends meanwhile, what that means is found out behind it.</summary>
+    /// <summary>
+    /// Runs <paramref name="work"/> while nothing else reads or sends. If the peer closes its sending half during that
+    /// time, the watch runs afterwards.
+    /// </summary>
     /// <exception cref="NotSupportedException">A read is pending.</exception>
     public async Task RunAloneAsync(Func<CancellationToken, Task> work, CancellationToken cancellationToken)
     {
@@ -107,11 +124,13 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
 
         if (!isEntered)
         {
-            throw new NotSupportedException("The client's certificate may not be asked for while a read is pending.");
+            throw new NotSupportedException("The client's certificate cannot be requested while a read is pending.");
         }
 
         try
         {
+            // Send earlier responses first; their flushes have already returned.
+            await output.SendQueuedAsync().WaitAsync(cancellationToken).ConfigureAwait(false);
             await work(cancellationToken).ConfigureAwait(false);
         }
         finally
@@ -136,7 +155,7 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
     {
     }
 
-    /// <summary>No watch begins any more, and the one that is at work is let end.</summary>
+    /// <summary>Prevents new watches and waits for the current one.</summary>
     public override async ValueTask DisposeAsync()
     {
         Task watch;
@@ -197,13 +216,14 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
             int taken = read.GetAwaiter().GetResult();
             _ended = taken == 0 && buffer.Length > 0;
             _state = State.Idle;
+            output.OnReceived();
             return ValueTask.FromResult(taken);
         }
 
         return AwaitAsync(read, buffer.Length, cancellationToken);
     }
 
-    /// <summary>What the stream throws at once, it throws when awaited.</summary>
+    /// <summary>Reads, and returns synchronous exceptions in the task.</summary>
     private ValueTask<int> ReadOnceAsync(Memory<byte> buffer, CancellationToken cancellationToken)
     {
         try
@@ -223,6 +243,7 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
         {
             int taken = await read.ConfigureAwait(false);
             _ended = taken == 0 && length > 0;
+            output.OnReceived();
             return taken;
         }
         catch (Exception e) when (e is not OperationCanceledException || !cancellationToken.IsCancellationRequested)
@@ -241,7 +262,7 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
         await LatestWatch().WaitAsync(cancellationToken).ConfigureAwait(false);
         if (!TryEnter())
         {
-            throw new InvalidOperationException("Reading is not allowed while a read is pending, or after the connection was closed.");
+            throw new InvalidOperationException("Reading is not allowed while another read is pending or after the connection was closed.");
         }
 
         return _hasWatched
@@ -271,14 +292,14 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
         return taken;
     }
 
-    /// <summary>Ends with data, with the end, or with a failure, which the next read meets again.</summary>
+    /// <summary>Reads one byte: data, the end of the stream, or a failure, which the next read meets again.</summary>
     private async Task WatchAsync()
     {
-        // The heartbeat goes through all connections.
+        // Yield, because the heartbeat visits all connections.
         await Task.CompletedTask.ConfigureAwait(ConfigureAwaitOptions.ForceYielding);
         if (_isStopped)
         {
-            // The client has gone because the server has: there is nobody to tell.
+            // The client disconnected because the server closed. There is no one to inform.
             _state = State.Idle;
             return;
         }
@@ -317,7 +338,7 @@ internal sealed class TlsInput(KtlsStream stream, DeferredConnection connection,
             KtlsRekeyException => e,
             IOException => new ConnectionResetException(e.Message, e),
 
-            // The client was asked for its certificate in the midst of its data: nothing can be read any more.
+            // The client's certificate was requested while it was sending data. Nothing can be read any more.
             InvalidOperationException and not ObjectDisposedException => new ConnectionAbortedException(e.Message, e),
             _ => e,
         };

@@ -1,24 +1,26 @@
 using System.Net.Security;
 using System.Net.Sockets;
 using System.Security.Authentication;
+using KernelTls.AspNetCore.Internals;
 using KernelTls.AspNetCore.Transport;
 using Microsoft.AspNetCore.Connections;
-using Microsoft.AspNetCore.Connections.Features;
 using Microsoft.AspNetCore.Http.Features;
-using Microsoft.AspNetCore.Server.Kestrel.Core.Features;
 using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore.Tls;
 
-/// <summary>
-/// Shakes hands on the socket of a connection that has not started, sets the features that make the stock middleware behind
-/// it pass the connection on, and puts the TLS stream in the transport's place. What it cannot take, the stock one serves.
-/// </summary>
-/// <param name="next">The stock middleware.</param>
+/// <summary>Performs the TLS handshake on the socket of a connection whose I/O has not started.</summary>
+/// <remarks>
+/// It sets the features that make Kestrel's HTTPS middleware pass the connection on, and replaces the transport by the
+/// TLS stream. Kestrel's middleware serves the connections that this one cannot take.
+/// </remarks>
+/// <param name="next">Kestrel's HTTPS middleware.</param>
 /// <param name="endpoint">The endpoint.</param>
-/// <param name="options">What the stock middleware was given.</param>
-internal sealed class TlsMiddleware(ConnectionDelegate next, ServedEndpoint endpoint, EndpointOptions options)
+/// <param name="options">The options of Kestrel's HTTPS middleware.</param>
+internal sealed class TlsMiddleware(ConnectionDelegate next, TlsEndpoint endpoint, EndpointOptions options)
 {
+    private static readonly StockTlsFeature s_transportInUse = new(KtlsFallbackReason.TransportInUse);
+
     private readonly ILogger _logger = endpoint.Logger;
     private bool _refused;
 
@@ -44,43 +46,42 @@ internal sealed class TlsMiddleware(ConnectionDelegate next, ServedEndpoint endp
         }
         catch (Exception e) when (e is IOException or ObjectDisposedException)
         {
-            // Aborted meanwhile.
+            // Aborted in the meantime.
             endpoint.Report(connection).Failed(e);
             return;
         }
 
-        await ServeAsync(socket, connection).ConfigureAwait(false);
+        await PerformTlsAsync(socket, connection).ConfigureAwait(false);
     }
 
-    private async Task ServeAsync(NetworkStream socket, DeferredConnection connection)
+    private async Task PerformTlsAsync(NetworkStream socket, DeferredConnection connection)
     {
         ServerStream stream = new(socket, options.ClientValidation, endpoint.Options);
         await using (stream.ConfigureAwait(false))
         {
-            object feature = options.CreateTlsFeature(stream, connection);
-            KestrelInternals.AllowDelayedCertificate(feature, options.AllowDelayedCertificate);
-            connection.Features.Set((ITlsConnectionFeature)feature);
-            connection.Features.Set((ITlsHandshakeFeature)feature);
-            connection.Features.Set((ITlsApplicationProtocolFeature)feature);
-            connection.Features.Set((ISslStreamFeature)feature);
+            KestrelTlsFeature feature = options.CreateTlsFeature(stream, connection);
+            feature.AllowsDelayedCertificate = options.AllowDelayedCertificate;
+            feature.AddTo(connection.Features);
             connection.Features.Set<SslStream>(stream);
             try
             {
-                if (await TryShakeHandsAsync(stream, connection, feature).ConfigureAwait(false))
+                if (await TryPerformHandshakeAsync(stream, connection, feature).ConfigureAwait(false))
                 {
                     connection.Features.Set<IKtlsFeature>(new KtlsFeature(stream));
-                    await ServeAsync(stream, connection).ConfigureAwait(false);
+                    await ServeStreamAsync(stream, connection).ConfigureAwait(false);
                 }
             }
             finally
             {
-                KestrelInternals.KeepTlsFeature(feature);
+                feature.KeepValues();
             }
         }
     }
 
-    /// <summary>The application has a say in it: what its callbacks throw, other than what a handshake throws, is not caught.</summary>
-    private async Task<bool> TryShakeHandsAsync(KtlsStream stream, DeferredConnection connection, object feature)
+    /// <summary>
+    /// Performs the handshake. Catches handshake failures; other exceptions of the application's callbacks propagate.
+    /// </summary>
+    private async Task<bool> TryPerformHandshakeAsync(KtlsStream stream, DeferredConnection connection, KestrelTlsFeature feature)
     {
         using CancellationTokenSource timeout = new(options.HandshakeTimeout);
         HandshakeReport report = endpoint.Report(connection);
@@ -92,18 +93,18 @@ internal sealed class TlsMiddleware(ConnectionDelegate next, ServedEndpoint endp
         catch (Exception e) when (
             e is AuthenticationException or IOException or OperationCanceledException || connection.AbortReason is not null)
         {
-            KestrelInternals.SetFailure(feature, e);
+            feature.SetFailure(e);
             report.Failed(e);
             return false;
         }
         catch (Exception e)
         {
-            KestrelInternals.SetFailure(feature, e);
+            feature.SetFailure(e);
             report.Abandoned(e);
             throw;
         }
 
-        KestrelInternals.SetHostName(feature, stream.TargetHostName);
+        feature.SetHostName(stream.TargetHostName);
         report.Completed(feature, stream.SslProtocol);
         if (_logger.IsEnabled(LogLevel.Debug))
         {
@@ -113,7 +114,7 @@ internal sealed class TlsMiddleware(ConnectionDelegate next, ServedEndpoint endp
         return true;
     }
 
-    private async Task ServeAsync(ServerStream stream, DeferredConnection connection)
+    private async Task ServeStreamAsync(ServerStream stream, DeferredConnection connection)
     {
         TlsTransport transport = new(stream, connection, _logger);
         await using (transport.ConfigureAwait(false))
@@ -123,7 +124,9 @@ internal sealed class TlsMiddleware(ConnectionDelegate next, ServedEndpoint endp
         }
     }
 
-    /// <summary>A middleware in front has looked at the bytes, or another transport accepted the connection.</summary>
+    /// <summary>
+    /// Passes the connection on, because a middleware in front has used its bytes or another transport accepted it.
+    /// </summary>
     private Task PassOnAsync(ConnectionContext context)
     {
         if (endpoint.Options.Mode == KtlsMode.Required || !Interlocked.Exchange(ref _refused, true))
@@ -131,6 +134,7 @@ internal sealed class TlsMiddleware(ConnectionDelegate next, ServedEndpoint endp
             endpoint.Refuse(KtlsFallbackReason.TransportInUse);
         }
 
+        context.Features.Set<IKtlsFeature>(s_transportInUse);
         return next(context);
     }
 }

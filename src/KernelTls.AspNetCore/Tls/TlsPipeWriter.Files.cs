@@ -3,21 +3,23 @@ using System.Runtime.CompilerServices;
 
 namespace KernelTls.AspNetCore.Tls;
 
-// Files, written in turn with what is in memory.
+// Files, which are written in turn with memory.
 internal sealed partial class TlsPipeWriter
 {
     private FilePlaceholder? _announced;
 
     /// <summary>
-    /// What is written next is <paramref name="file"/>: GetMemory gives its memory, which nobody can look into, and Advance by
-    /// its length takes it, and its ownership.
+    /// Announces that the next write is <paramref name="file"/>: GetMemory returns its memory, which has no accessible
+    /// content, and Advance by its length takes the file and its ownership.
     /// </summary>
     public void Announce(FilePlaceholder file) => _announced = file;
 
-    /// <summary>Ends what <see cref="Announce"/> began, where the file was not taken.</summary>
+    /// <summary>Reverts <see cref="Announce"/> if the file was not taken.</summary>
     public void Withdraw() => _announced = null;
 
-    /// <summary>What was counted as written is not what is here: nothing may follow.</summary>
+    /// <summary>
+    /// Breaks the connection, because more was counted as written than was written here. Nothing may follow.
+    /// </summary>
     public void Break(Exception failure)
     {
         lock (_lock)
@@ -32,7 +34,7 @@ internal sealed partial class TlsPipeWriter
     {
         if (bytes != file.Length)
         {
-            InvalidOperationException failure = new($"{bytes} bytes were written where {file.Length} bytes of a file were announced.");
+            InvalidOperationException failure = new($"{bytes} bytes were written instead of the {file.Length} bytes of the file that was announced.");
             Break(failure);
             throw failure;
         }

@@ -1,50 +1,70 @@
 using System.Buffers;
 using System.IO.Pipelines;
-using System.Runtime.CompilerServices;
-using System.Threading.Tasks.Sources;
 
 namespace KernelTls.AspNetCore.Tls;
 
-/// <summary>
-/// Gathers what is written in blocks of the connection's pool; a flush sends them all by one write of the stream, so that small
-/// blocks share full records (RFC 8446, section 5.1). Back-pressure is that write: a flush completes when the socket has taken
-/// everything.
-/// </summary>
+/// <summary>Collects written data in blocks of the connection's pool, and sends several flushes by one write.</summary>
 /// <remarks>
-/// A flush that is cancelled, by its token or <see cref="CancelPendingFlush"/>, leaves the write going, since a part of a record
-/// cannot be taken back; what is flushed later follows it. A write that failed ends the connection, and flushes complete with
-/// <see cref="FlushResult.IsCompleted"/>, as on a pipe whose reader has gone. One thread at a time, apart from CancelPendingFlush.
-/// A file is written like memory: <see cref="Announce"/>, GetMemory, Advance; the flush sends it in its place.
+/// <para>
+/// Data that is flushed while a write of the stream is in progress, or before its turn, is sent by one write, so that
+/// small flushes share full records (RFC 8446, section 5.1). A flush completes immediately, unless more is queued than
+/// the default transport permits, or a file is queued: then it completes when that is sent.
+/// </para>
+/// <para>
+/// States: Idle → Sending → Idle, on the flushing thread, for a single flush or a full record. Idle → Queued → Sending
+/// → Idle, on the thread pool, if several flushes arrive close together, which means that one follows another and
+/// nothing was received between them. Turns that find a single flush end that mode until it happens again, and each
+/// time more such flushes are sent at once first.
+/// </para>
+/// <para>
+/// A flush that is canceled, by its token or <see cref="CancelPendingFlush"/>, does not stop the write, because a part
+/// of a record cannot be taken back. Later flushes follow it. A failed write ends the connection, and flushes complete
+/// with <see cref="FlushResult.IsCompleted"/>, as on a pipe whose reader has completed. Only one thread at a time may
+/// use the writer, except for CancelPendingFlush. A file is written like memory: <see cref="Announce"/>, GetMemory,
+/// Advance. The flush sends it in order.
+/// </para>
 /// </remarks>
-internal sealed partial class TlsPipeWriter : PipeWriter, IValueTaskSource<FlushResult>
+internal sealed partial class TlsPipeWriter : PipeWriter
 {
-    /// <summary>A response of 64 KiB, with its head.</summary>
+    /// <summary>The threshold that PipeOptions uses for -1.</summary>
+    private const int PipeDefault = 64 * 1024;
+
+    /// <summary>The number of spare segments: enough for a response of 64 KiB with its head.</summary>
     private const int MaxSpareSegments = 20;
 
     private readonly KtlsStream _stream;
     private readonly MemoryPool<byte> _pool;
+    private readonly long _pauseThreshold;
+    private readonly long _resumeThreshold;
     private readonly Action<Exception> _failed;
     private readonly Stack<OutputSegment> _spare = new();
 
-    // Written and not flushed.
+    // Written but not flushed.
     private OutputSegments _unsent;
 
-    // Guards what follows. Idle → Sending → Idle; what is flushed while a write goes on queues up.
+    // Guards the data that is flushed, queued, or being sent.
     private readonly Lock _lock = new();
-    private OutputSegments _queued;
-    private ValueTask _sending;
-    private CancellationTokenRegistration _cancellation;
-    private ManualResetValueTaskSourceCore<FlushResult> _flush;
-    private bool _isSending;
-    private bool _isWaiting;
-    private bool _cancelNext;
     private bool _isBroken;
     private bool _isCompleted;
 
-    public TlsPipeWriter(KtlsStream stream, MemoryPool<byte> pool, Action<Exception> failed)
+    /// <summary>Initializes a new instance of the <see cref="TlsPipeWriter"/> class.</summary>
+    /// <param name="stream">The stream.</param>
+    /// <param name="pool">The pool of the blocks.</param>
+    /// <param name="pauseThreshold">
+    /// The number of flushed but unsent bytes from which a flush waits: 0 for never, -1 for the default of a pipe.
+    /// </param>
+    /// <param name="failed">The callback that is called on failures.</param>
+    public TlsPipeWriter(KtlsStream stream, MemoryPool<byte> pool, long pauseThreshold, Action<Exception> failed)
     {
         _stream = stream;
         _pool = pool;
+        _pauseThreshold = pauseThreshold switch
+        {
+            0 => long.MaxValue,
+            -1 => PipeDefault,
+            _ => pauseThreshold,
+        };
+        _resumeThreshold = Math.Max(_pauseThreshold / 2, 1);
         _failed = failed;
     }
 
@@ -88,7 +108,7 @@ internal sealed partial class TlsPipeWriter : PipeWriter, IValueTaskSource<Flush
 
         if ((uint)bytes > (uint)(_unsent.Tail?.Free.Length ?? 0))
         {
-            throw new ArgumentOutOfRangeException(nameof(bytes), bytes, "More than GetMemory gave.");
+            throw new ArgumentOutOfRangeException(nameof(bytes), bytes, "The value exceeds the length of the memory that GetMemory returned.");
         }
 
         if (bytes > 0)
@@ -108,7 +128,7 @@ internal sealed partial class TlsPipeWriter : PipeWriter, IValueTaskSource<Flush
         {
             if (_isWaiting)
             {
-                throw new InvalidOperationException("A flush is pending.");
+                throw new InvalidOperationException("Another flush is pending.");
             }
 
             if (_cancelNext)
@@ -123,73 +143,23 @@ internal sealed partial class TlsPipeWriter : PipeWriter, IValueTaskSource<Flush
                 return ValueTask.FromResult(new FlushResult(isCanceled: false, isCompleted: true));
             }
 
-            if (_isSending)
+            Enqueue();
+            if (!TryTakeTurn())
             {
-                _queued.Append(ref _unsent);
-                return new ValueTask<FlushResult>(this, Wait(cancellationToken));
+                return WaitWhilePaused(cancellationToken);
             }
-
-            if (_unsent.Bytes == 0)
-            {
-                Release(ref _unsent);
-                return default;
-            }
-
-            _isSending = true;
         }
 
-        OutputSegments segments = _unsent;
-        _unsent = default;
-        ValueTask write = WriteAsync(segments);
-        if (write.IsCompletedSuccessfully)
-        {
-            write.GetAwaiter().GetResult();
-            lock (_lock)
-            {
-                Release(ref segments);
-                _isSending = false;
-            }
-
-            return default;
-        }
-
-        short version;
+        Send();
         lock (_lock)
         {
-            version = Wait(cancellationToken);
+            return WaitWhilePaused(cancellationToken);
         }
-
-        // The last one has ended; taking its result lets its state be used again.
-        if (_sending.IsCompleted)
-        {
-            _sending.GetAwaiter().GetResult();
-        }
-
-#pragma warning disable CA2012 // Awaited once: here, when it is replaced, or when the connection closes.
-        _sending = SendAsync(write, segments);
-#pragma warning restore CA2012
-        return new ValueTask<FlushResult>(this, version);
     }
 
-    public override void CancelPendingFlush()
-    {
-        lock (_lock)
-        {
-            if (!_isWaiting)
-            {
-                _cancelNext = true;
-                return;
-            }
-
-            _isWaiting = false;
-        }
-
-        // Whoever cancels may hold locks that the one who waits wants.
-        ThreadPool.UnsafeQueueUserWorkItem(
-            static w => w.EndWait(new FlushResult(isCanceled: true, isCompleted: false)), this, preferLocal: false);
-    }
-
-    /// <summary>What is not flushed yet is sent when the connection closes; with an exception it is dropped.</summary>
+    /// <summary>
+    /// Completes the writer. Unflushed data is sent when the connection closes, or dropped if there is an exception.
+    /// </summary>
     public override void Complete(Exception? exception = null)
     {
         _isCompleted = true;
@@ -202,106 +172,24 @@ internal sealed partial class TlsPipeWriter : PipeWriter, IValueTaskSource<Flush
         }
     }
 
-    /// <summary>Completes, and ends when everything is sent or the connection is broken.</summary>
+    /// <summary>Completes the writer. The task completes when everything is sent or the connection is broken.</summary>
     public async Task DrainAsync()
     {
         Complete();
-        bool isWaiting;
         lock (_lock)
         {
-            isWaiting = _isWaiting;
             _cancelNext = false;
+            if (!_isBroken)
+            {
+                Enqueue();
+            }
         }
 
-        if (!isWaiting)
-        {
-            await FlushAsync(CancellationToken.None).ConfigureAwait(false);
-        }
-
-        await _sending.ConfigureAwait(false);
-        _sending = default;
+        await SendQueuedAsync().ConfigureAwait(false);
         lock (_lock)
         {
-            // Written while a flush was pending, and never flushed.
+            // Data written after the connection broke.
             Release(ref _unsent);
-        }
-    }
-
-    FlushResult IValueTaskSource<FlushResult>.GetResult(short token) => _flush.GetResult(token);
-
-    ValueTaskSourceStatus IValueTaskSource<FlushResult>.GetStatus(short token) => _flush.GetStatus(token);
-
-    void IValueTaskSource<FlushResult>.OnCompleted(
-        Action<object?> continuation, object? state, short token, ValueTaskSourceOnCompletedFlags flags) =>
-        _flush.OnCompleted(continuation, state, token, flags);
-
-    /// <summary>Sees a write through that had to wait, and sends what was flushed meanwhile.</summary>
-    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
-    private async ValueTask SendAsync(ValueTask write, OutputSegments segments)
-    {
-        while (true)
-        {
-            Exception? failure = null;
-            try
-            {
-                await write.ConfigureAwait(false);
-            }
-            catch (Exception e)
-            {
-                failure = e;
-            }
-
-            bool isWaiting = false;
-            lock (_lock)
-            {
-                Release(ref segments);
-                if (failure is not null)
-                {
-                    _isBroken = true;
-                    Release(ref _queued);
-                }
-
-                segments = _queued;
-                _queued = default;
-                if (segments.Bytes == 0)
-                {
-                    _isSending = false;
-                    isWaiting = _isWaiting;
-                    _isWaiting = false;
-                }
-            }
-
-            if (failure is not null)
-            {
-                _failed(failure);
-            }
-
-            if (segments.Bytes == 0)
-            {
-                if (isWaiting)
-                {
-                    EndWait(new FlushResult(isCanceled: false, isCompleted: failure is not null));
-                }
-
-                return;
-            }
-
-            write = WriteAsync(segments);
-        }
-    }
-
-    /// <summary>The write of the stream; what it throws at once, it throws when awaited.</summary>
-    private ValueTask WriteAsync(in OutputSegments segments)
-    {
-        try
-        {
-            return segments.HasFiles
-                ? WriteWithFilesAsync(segments.Head)
-                : _stream.WriteAsync(segments.AsSequence(), CancellationToken.None);
-        }
-        catch (Exception e)
-        {
-            return ValueTask.FromException(e);
         }
     }
 
@@ -311,45 +199,6 @@ internal sealed partial class TlsPipeWriter : PipeWriter, IValueTaskSource<Flush
         {
             return _spare.TryPop(out OutputSegment? spare) ? spare : new OutputSegment();
         }
-    }
-
-    /// <summary>From now on there is a flush that waits; returns the version of its task.</summary>
-    private short Wait(CancellationToken cancellationToken)
-    {
-        _flush.Reset();
-        _isWaiting = true;
-        if (cancellationToken.CanBeCanceled)
-        {
-            _cancellation = cancellationToken.UnsafeRegister(
-                static (w, token) => ((TlsPipeWriter)w!).CancelWait(token), this);
-        }
-
-        return _flush.Version;
-    }
-
-    private void CancelWait(CancellationToken cancellationToken)
-    {
-        lock (_lock)
-        {
-            if (!_isWaiting)
-            {
-                return;
-            }
-
-            _isWaiting = false;
-        }
-
-        ThreadPool.UnsafeQueueUserWorkItem(
-            static s => s.Writer._flush.SetException(new OperationCanceledException(s.Token)),
-            (Writer: this, Token: cancellationToken),
-            preferLocal: false);
-    }
-
-    private void EndWait(FlushResult result)
-    {
-        _cancellation.Unregister();
-        _cancellation = default;
-        _flush.SetResult(result);
     }
 
     private void Release(ref OutputSegments segments)

@@ -8,40 +8,47 @@ using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore.Tls;
 
-/// <summary>The pipe that Kestrel's HTTP reads from and writes to, over a TLS stream that has shaken hands.</summary>
+/// <summary>
+/// Provides the pipe that Kestrel's HTTP code reads from and writes to, over a TLS stream after its handshake.
+/// </summary>
 internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
 {
-    /// <summary>Of data (RFC 8446, section 5.1).</summary>
+    /// <summary>The payload size of a full record (RFC 8446, section 5.1).</summary>
     private const int LargestRecord = 1 << 14;
 
-    /// <summary>For what is still to be sent when the application is through; the stream limits close_notify itself.</summary>
-    private static readonly TimeSpan s_closeLimit = TimeSpan.FromSeconds(3);
+    /// <summary>
+    /// The time limit for sending the rest to a client whose records could not be read. For any other client there is
+    /// no limit, as on the default transport: only an abort ends the sending. The stream itself limits close_notify.
+    /// </summary>
+    private static readonly TimeSpan s_failedLimit = TimeSpan.FromSeconds(3);
 
     private readonly DeferredConnection _connection;
     private readonly ILogger _logger;
     private readonly TlsInput _input;
     private readonly TlsPipeWriter _output;
-    private readonly PeerWatch? _peer;
+    private readonly PeerShutdownMonitor? _peer;
 
-    // Between a client's end and the heartbeat nothing is pending on the socket, and Kestrel holds connections weakly: a request
-    // that waits to be told would be collected.
+    // Between a client's close and the heartbeat nothing is pending on the socket, and Kestrel holds connections
+    // weakly. Without this handle a request that waits for the notification would be collected.
     private readonly GCHandle _alive;
     private volatile bool _closing;
+    private volatile bool _inputFailed;
 
+    /// <summary>Initializes a new instance of the <see cref="TlsTransport"/> class.</summary>
     /// <param name="stream">The stream.</param>
-    /// <param name="connection">The connection, whose socket is the stream's.</param>
-    /// <param name="logger">Told of failures.</param>
+    /// <param name="connection">The connection, which owns the stream's socket.</param>
+    /// <param name="logger">The logger for failures.</param>
     public TlsTransport(ServerStream stream, DeferredConnection connection, ILogger logger)
     {
         _connection = connection;
         _logger = logger;
-        _input = new TlsInput(stream, connection, OnFailed);
+        _output = new TlsPipeWriter(stream, connection.MemoryPool, connection.MaxWriteBufferSize, OnSendFailed);
+        _input = new TlsInput(stream, connection, _output, OnFailed);
         stream.Input = _input;
-        _output = new TlsPipeWriter(stream, connection.MemoryPool, OnSendFailed);
         Input = PipeReader.Create(
             _input,
             new StreamPipeReaderOptions(
-                pool: null, // the connection's has blocks of 4 KiB: four receives for a record
+                pool: null, // the connection's pool has blocks of 4 KiB: four receives for a record
                 bufferSize: LargestRecord,
                 minimumReadSize: LargestRecord / 4,
                 leaveOpen: true,
@@ -49,14 +56,14 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
         Output = _output;
         if (stream.NegotiatedApplicationProtocol != SslApplicationProtocol.Http2)
         {
-            // Many responses share the pipe of an HTTP/2 connection, and frames are around their bytes.
+            // HTTP/2 responses share the pipe of the connection, and their data is framed.
             connection.Features.Set(new ResponseFiles(_output, connection.ConnectionId, logger));
         }
 
         _peer = WatchPeer();
         connection.Features.Get<IConnectionHeartbeatFeature>()?.OnHeartbeat(static input => ((TlsInput)input).OnHeartbeat(), _input);
 
-        // Last: what fails before it leaves nothing behind.
+        // Last, so that an earlier failure leaves no handle behind.
         _alive = GCHandle.Alloc(this);
     }
 
@@ -64,7 +71,9 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
 
     public PipeWriter Output { get; }
 
-    /// <summary>Sends what is left; the stream's disposal then sends close_notify.</summary>
+    /// <summary>
+    /// Sends the remaining data, unless the connection was aborted. Disposing the stream then sends close_notify.
+    /// </summary>
     public async ValueTask DisposeAsync()
     {
         _closing = true;
@@ -73,11 +82,15 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
         {
             await _input.DisposeAsync().ConfigureAwait(false);
             await Input.CompleteAsync().ConfigureAwait(false);
-            await _output.DrainAsync().WaitAsync(s_closeLimit).ConfigureAwait(false);
+            Task drained = _output.DrainAsync();
+            if (_connection.AbortReason is null)
+            {
+                await drained.WaitAsync(_inputFailed ? s_failedLimit : Timeout.InfiniteTimeSpan).ConfigureAwait(false);
+            }
         }
         catch (TimeoutException e)
         {
-            // The client does not take the rest.
+            // The client does not read the rest.
             _connection.Fail(e);
         }
         finally
@@ -86,21 +99,22 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
         }
     }
 
-    private PeerWatch? WatchPeer()
+    private PeerShutdownMonitor? WatchPeer()
     {
         try
         {
-            return new PeerWatch(_connection.Socket.SafeHandle, _input.OnPeerEnded);
+            return new PeerShutdownMonitor(_connection.Socket.SafeHandle, _input.OnPeerEnded);
         }
         catch (ObjectDisposedException)
         {
-            // Aborted meanwhile.
+            // Aborted in the meantime.
             return null;
         }
     }
 
     private void OnFailed(Exception failure)
     {
+        _inputFailed = true;
         if (!_closing)
         {
             _logger.ConnectionFailed(_connection.ConnectionId, failure);

@@ -9,13 +9,17 @@ using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore.Transport;
 
-/// <summary>
-/// An accepted connection that does no I/O yet. Whoever uses <see cref="Transport"/> first makes it the stock transport's
-/// connection; the TLS middleware takes the socket instead, so that nothing has been read from it when OpenSSL shakes hands.
-/// </summary>
+/// <summary>Represents an accepted connection that does no I/O yet.</summary>
 /// <remarks>
-/// States: Waiting → Stock (its I/O is the stock connection's) | Taken (its I/O is the TLS stream's), either for good. Abort and
-/// DisposeAsync in Waiting go through Stock. Thread-safe: Abort, ConnectionClosed, and DisposeAsync against Abort.
+/// <para>
+/// The first use of <see cref="Transport"/> turns it into a connection of the default transport. The TLS middleware
+/// takes the socket instead, so that nothing has been read from it when OpenSSL begins the handshake.
+/// </para>
+/// <para>
+/// States: Waiting → Stock (the default transport does the I/O) | Taken (the TLS stream does the I/O); both are final.
+/// Abort and DisposeAsync in Waiting pass through Stock. Thread-safe: Abort, ConnectionClosed, and DisposeAsync against
+/// Abort.
+/// </para>
 /// </remarks>
 internal sealed class DeferredConnection :
     ConnectionContext,
@@ -78,13 +82,13 @@ internal sealed class DeferredConnection :
 
     public override CancellationToken ConnectionClosed { get; set; }
 
-    /// <summary>The first use starts the stock transport's I/O.</summary>
+    /// <summary>Gets or sets the transport. The first use starts the I/O of the default transport.</summary>
     public override IDuplexPipe Transport
     {
         get => _transport ??= Start().Transport;
         set
         {
-            // Whoever wraps the bytes without having looked at them goes on doing so.
+            // A middleware that wraps the transport without having read it must still get the connection's data.
             if (!_taken)
             {
                 Start();
@@ -96,15 +100,19 @@ internal sealed class DeferredConnection :
 
     public Socket Socket => _socket;
 
-    /// <summary>As <see cref="Transport"/>.</summary>
+    /// <summary>Gets the pool. The first use starts the I/O, as for <see cref="Transport"/>.</summary>
     public MemoryPool<byte> MemoryPool => _pool ??= Start().Features.Get<IMemoryPoolFeature>()!.MemoryPool;
 
-    /// <summary>Why the connection was ended from this side; null while it was not.</summary>
+    /// <summary>Gets the reason why this end aborted the connection, or null.</summary>
     public Exception? AbortReason => _abortReason;
 
     public bool WaitForData => _listener.WaitForData;
 
-    /// <summary>A step of ours has seen the connection on its way to TLS, and said what there was to say.</summary>
+    public long MaxWriteBufferSize => _listener.MaxWriteBufferSize;
+
+    /// <summary>
+    /// Notes that a middleware of this package has seen the connection on its way to TLS and has reported any fallback.
+    /// </summary>
     public static void NoteSeen(ConnectionContext context)
     {
         if (context is DeferredConnection connection)
@@ -113,7 +121,10 @@ internal sealed class DeferredConnection :
         }
     }
 
-    /// <summary>False: its I/O has started, or it was aborted, and it stays the stock transport's.</summary>
+    /// <summary>
+    /// Takes the socket. Returns false if the I/O has started or the connection was aborted, in which case the default
+    /// transport keeps it.
+    /// </summary>
     public bool TryTakeSocket()
     {
         lock (_lock)
@@ -129,7 +140,7 @@ internal sealed class DeferredConnection :
         }
     }
 
-    /// <summary>Kestrel passes null where the peer has gone.</summary>
+    /// <summary>Aborts the connection. Kestrel passes null if the peer has disconnected.</summary>
     public override void Abort(ConnectionAbortedException? abortReason)
     {
         bool taken;
@@ -149,8 +160,8 @@ internal sealed class DeferredConnection :
     }
 
     /// <summary>
-    /// Ends the connection hard, as a failed send or an abort ends the stock one: what is under way is lost. Without a reason,
-    /// which is Kestrel's answer to a peer that has gone, what is under way may still arrive.
+    /// Resets the connection, as the default transport does after a failed send or an abort: data in flight is lost.
+    /// Without a reason, which Kestrel passes if the peer has disconnected, data in flight may still arrive.
     /// </summary>
     public void Fail(Exception? reason)
     {
@@ -177,7 +188,10 @@ internal sealed class DeferredConnection :
         FireConnectionClosed();
     }
 
-    /// <summary>The peer is gone, or the connection is disposed: <see cref="ConnectionClosed"/> says so, from another thread.</summary>
+    /// <summary>
+    /// Cancels <see cref="ConnectionClosed"/> on another thread, because the peer has disconnected or the connection is
+    /// disposed.
+    /// </summary>
     public void FireConnectionClosed()
     {
         lock (_lock)
@@ -228,7 +242,7 @@ internal sealed class DeferredConnection :
         {
             if (_taken)
             {
-                throw new InvalidOperationException("The TLS handshake of this connection is under way: it has no transport yet.");
+                throw new InvalidOperationException("The TLS handshake of this connection is in progress. The connection has no transport yet.");
             }
 
             if (_stock is not null)

@@ -1,13 +1,14 @@
 using System.Buffers;
 using System.Net;
 using System.Net.Sockets;
+using KernelTls.AspNetCore.Internals;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
 using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore.Transport;
 
-/// <summary>Accepts connections whose I/O starts when somebody uses it.</summary>
+/// <summary>Accepts connections whose I/O starts on first use.</summary>
 internal sealed class DeferredListener : IConnectionListener
 {
     private readonly SocketTransportOptions _options;
@@ -20,11 +21,15 @@ internal sealed class DeferredListener : IConnectionListener
     private uint _nextPool;
     private bool _stockTls;
 
-    /// <param name="endpoint">Where to listen.</param>
-    /// <param name="options">The stock transport's options.</param>
-    /// <param name="memory">Makes the pools; <see langword="null"/>: the shared one.</param>
-    /// <param name="loggers">Makes the loggers.</param>
-    /// <param name="stockTlsSeen">Told once, where the stock TLS has served a connection that no step of ours saw.</param>
+    /// <summary>Initializes a new instance of the <see cref="DeferredListener"/> class and begins to listen.</summary>
+    /// <param name="endpoint">The endpoint to listen on.</param>
+    /// <param name="options">The options of the default transport.</param>
+    /// <param name="memory">The factory of the pools, or <see langword="null"/> to use the shared pool.</param>
+    /// <param name="loggers">The factory of the loggers.</param>
+    /// <param name="stockTlsSeen">
+    /// The callback that is called once, if Kestrel's HTTPS middleware served a connection that no middleware of this
+    /// package saw.
+    /// </param>
     /// <exception cref="AddressInUseException">The address is in use.</exception>
     public DeferredListener(
         EndPoint endpoint,
@@ -46,7 +51,7 @@ internal sealed class DeferredListener : IConnectionListener
             throw new AddressInUseException(e.Message, e);
         }
 
-        // The name that the stock transport logs under: on a plain endpoint that is who does the work.
+        // The category of the default transport, which does the work on a plain endpoint.
         _stock = new SocketConnectionContextFactory(
             KestrelInternals.ConnectionOptions(options),
             loggers.CreateLogger("Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets"));
@@ -57,8 +62,11 @@ internal sealed class DeferredListener : IConnectionListener
 
     public EndPoint EndPoint { get; }
 
-    /// <summary>A connection that waits holds no memory to receive into.</summary>
+    /// <summary>Gets a value that indicates whether a connection that waits for data holds no receive buffer.</summary>
     public bool WaitForData => _options.WaitForDataBeforeAllocatingBuffer;
+
+    /// <summary>Gets the number of flushed but unsent bytes from which a flush waits, or 0 for never.</summary>
+    public long MaxWriteBufferSize => _options.MaxWriteBufferSize ?? 0;
 
     public async ValueTask<ConnectionContext?> AcceptAsync(CancellationToken cancellationToken = default)
     {
@@ -85,17 +93,20 @@ internal sealed class DeferredListener : IConnectionListener
             }
             catch (SocketException)
             {
-                // The client went away while it waited in the backlog.
+                // The client disconnected while the connection was in the backlog.
                 socket?.Dispose();
                 _logger.AcceptReset();
             }
         }
     }
 
-    /// <summary>Starts the I/O of the stock transport.</summary>
+    /// <summary>Starts the I/O of the default transport.</summary>
     public ConnectionContext Start(Socket socket) => _stock.Create(socket);
 
-    /// <summary>The stock TLS has served a connection, and nobody said why: our step is not in front of it.</summary>
+    /// <summary>
+    /// Notes that Kestrel's HTTPS middleware served a connection and no reason was reported: this package's middleware
+    /// does not precede it.
+    /// </summary>
     public void NoteStockTls()
     {
         if (!Interlocked.Exchange(ref _stockTls, true))
@@ -104,7 +115,9 @@ internal sealed class DeferredListener : IConnectionListener
         }
     }
 
-    /// <summary>The pool of a TLS connection; as many share one as on the stock transport.</summary>
+    /// <summary>
+    /// Returns the pool for a TLS connection. As many connections share one as on the default transport.
+    /// </summary>
     public MemoryPool<byte> NextPool()
     {
         MemoryPool<byte>[] pools = _pools.Value;

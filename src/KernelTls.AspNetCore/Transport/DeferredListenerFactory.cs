@@ -8,8 +8,8 @@ using Microsoft.Extensions.Options;
 namespace KernelTls.AspNetCore.Transport;
 
 /// <summary>
-/// Listens on IP endpoints, as the stock transport would with the same options. Any other endpoint, and every one where the
-/// server does without kernel TLS, is left to the transport registered before this one.
+/// Listens on IP endpoints as the default transport would with the same options. Leaves other endpoints, and all
+/// endpoints if the server does not use kernel TLS, to the transport registered before.
 /// </summary>
 internal sealed class DeferredListenerFactory(
     KernelTlsServer server,

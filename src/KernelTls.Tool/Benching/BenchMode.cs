@@ -1,14 +1,14 @@
 namespace KernelTls.Tool.Benching;
 
-/// <summary>What is compared.</summary>
+/// <summary>Specifies the streams to compare.</summary>
 internal enum BenchMode
 {
     /// <summary>The stock SslStream.</summary>
     SslStream,
 
-    /// <summary>KtlsStream, both ends in the kernel as far as it goes.</summary>
+    /// <summary>KtlsStream, with both ends in the kernel as far as possible.</summary>
     Kernel,
 
-    /// <summary>KtlsStream with OpenSSL on the socket: where there is no kernel TLS.</summary>
+    /// <summary>KtlsStream with OpenSSL on the socket, if kernel TLS is not available.</summary>
     OpenSsl,
 }

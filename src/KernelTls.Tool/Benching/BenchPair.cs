@@ -6,7 +6,7 @@ using System.Security.Cryptography.X509Certificates;
 
 namespace KernelTls.Tool.Benching;
 
-/// <summary>Two ends of a TLS 1.3 connection over loopback, in this process.</summary>
+/// <summary>Represents the two ends of a TLS 1.3 connection over loopback, in this process.</summary>
 internal sealed class BenchPair : IAsyncDisposable
 {
     private BenchPair(SslStream client, SslStream server) => (Client, Server) = (client, server);
@@ -15,7 +15,7 @@ internal sealed class BenchPair : IAsyncDisposable
 
     public SslStream Server { get; }
 
-    /// <summary>Connects and shakes hands, in full: nothing is resumed.</summary>
+    /// <summary>Connects and performs a full handshake. No session is resumed.</summary>
     public static async Task<BenchPair> ConnectAsync(
         BenchMode mode, Socket listener, SslStreamCertificateContext certificate, CancellationToken cancellationToken)
     {
@@ -46,7 +46,7 @@ internal sealed class BenchPair : IAsyncDisposable
         return pair;
     }
 
-    /// <summary>A socket that pairs are connected to.</summary>
+    /// <summary>Returns a socket that accepts the pairs' connections.</summary>
     public static Socket Listen()
     {
         Socket listener = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);

@@ -2,18 +2,18 @@ using Microsoft.Win32.SafeHandles;
 
 namespace KernelTls.Tool.Benching;
 
-/// <summary>One operation on a connection, done over and over.</summary>
+/// <summary>Represents one operation on a connection, which is repeated.</summary>
 internal abstract class BenchRow
 {
-    /// <summary>The rows, by the names that --row takes.</summary>
+    /// <summary>Gets the names of the rows, which --row accepts.</summary>
     public static IReadOnlyList<string> Names { get; } = ["handshake", "ping-64", "get-64k", "file-4m"];
 
     public required string Name { get; init; }
 
-    /// <summary>What an operation is, for people.</summary>
+    /// <summary>Gets the description of the operation.</summary>
     public required string Description { get; init; }
 
-    /// <summary>Each operation has a connection of its own.</summary>
+    /// <summary>Gets a value that indicates whether each operation opens its own connection.</summary>
     public virtual bool Connects => false;
 
     public static BenchRow Create(string name, SafeFileHandle file) => name switch
@@ -69,7 +69,7 @@ internal abstract class BenchRow
             for (long left = length; left > 0;)
             {
                 int count = await pair.Client.ReadAsync(_received, cancellationToken);
-                left = count > 0 ? left - count : throw new IOException("The file ended early.");
+                left = count > 0 ? left - count : throw new IOException("The connection ended before the file was complete.");
             }
 
             await sending;

@@ -6,7 +6,9 @@ using Microsoft.Win32.SafeHandles;
 
 namespace KernelTls.Tool.Benching;
 
-/// <summary>Measures rows in modes: both ends in this process, over loopback, one operation after the other.</summary>
+/// <summary>
+/// Measures rows in modes. Both ends are in this process, over loopback, and one operation runs after the other.
+/// </summary>
 internal sealed class Comparison : IDisposable
 {
     private const int FileSize = 4 << 20;
@@ -21,15 +23,16 @@ internal sealed class Comparison : IDisposable
         string path = Path.Combine(Path.GetTempPath(), $"ktls-bench-{Environment.ProcessId}-{Guid.NewGuid():N}");
         _file = File.OpenHandle(path, FileMode.CreateNew, FileAccess.ReadWrite, FileShare.Read);
 
-        // Without a name it stays for as long as it is open, and goes with the process, however that ends.
+        // The deleted file exists while it is open and is removed with the process, however that ends.
         File.Delete(path);
         RandomAccess.Write(_file, new byte[FileSize], 0);
     }
 
+    /// <summary>Measures a row in a mode.</summary>
     /// <param name="row">One of <see cref="BenchRow.Names"/>.</param>
     /// <param name="mode">The streams of both ends.</param>
-    /// <param name="time">How long to warm up, and then to measure.</param>
-    /// <param name="cancellationToken">Ends it.</param>
+    /// <param name="time">The time to warm up, and then the time to measure.</param>
+    /// <param name="cancellationToken">The token to monitor for cancellation requests.</param>
     public async Task<Measurement> MeasureAsync(string row, BenchMode mode, TimeSpan time, CancellationToken cancellationToken)
     {
         BenchRow work = BenchRow.Create(row, _file);
@@ -87,13 +90,14 @@ internal sealed class Comparison : IDisposable
         return (operations, offload);
     }
 
-    /// <param name="Row">Which.</param>
-    /// <param name="Operation">What one is.</param>
+    /// <summary>Contains the result of a measurement.</summary>
+    /// <param name="Row">The name of the row.</param>
+    /// <param name="Operation">The description of the operation.</param>
     /// <param name="Mode">The streams.</param>
-    /// <param name="Offload">What became of the server's.</param>
-    /// <param name="Operations">How many were measured.</param>
-    /// <param name="WallMicroseconds">For one.</param>
-    /// <param name="ProcessorMicroseconds">User and kernel, both ends, for one.</param>
+    /// <param name="Offload">The data paths of the server.</param>
+    /// <param name="Operations">The number of operations.</param>
+    /// <param name="WallMicroseconds">The elapsed time of one operation.</param>
+    /// <param name="ProcessorMicroseconds">The user and kernel time of one operation, for both ends.</param>
     internal sealed record Measurement(
         string Row, string Operation, BenchMode Mode, string Offload, long Operations, double WallMicroseconds, double ProcessorMicroseconds);
 }

@@ -9,7 +9,7 @@ using Spectre.Console;
 
 namespace KernelTls.Tool.Commands;
 
-/// <summary><c>ktls bench</c>: the quick comparison on this machine.</summary>
+/// <summary>Implements <c>ktls bench</c>, a quick comparison on this machine.</summary>
 internal static class BenchCommand
 {
     private static readonly TimeSpan s_standardTime = TimeSpan.FromSeconds(1);
@@ -23,10 +23,10 @@ internal static class BenchCommand
             AllowMultipleArgumentsPerToken = true,
         };
         rows.AcceptOnlyFromAmong([.. BenchRow.Names]);
-        Option<TimeSpan?> time = PeerArguments.Seconds("--seconds", s_standardTime, "How long to measure each row in each mode, after as long a warm-up.");
+        Option<TimeSpan?> time = PeerArguments.Seconds("--seconds", s_standardTime, "The time to measure each row in each mode, after a warm-up of the same time.");
         Command command = new(
             "bench",
-            "Compares KtlsStream with the stock SslStream over loopback, TLS 1.3, both ends in this process: time and processor time of an operation.")
+            "Compares KtlsStream with the stock SslStream over loopback, TLS 1.3, both ends in this process: elapsed time and processor time per operation.")
         {
             rows, time,
         };
@@ -41,10 +41,10 @@ internal static class BenchCommand
 
     private static async Task RunAsync(string[] rows, TimeSpan time, Terminal terminal, CancellationToken cancellationToken)
     {
-        KtlsFallbackReason whyNot = KtlsStream.ChooseEngine(new KtlsOptions { Mode = KtlsMode.Preferred }).Reason;
-        whyNot = whyNot == KtlsFallbackReason.None ? KtlsPlatform.NotSupportedReason : whyNot;
-        BenchMode[] modes = [BenchMode.SslStream, whyNot == KtlsFallbackReason.None ? BenchMode.Kernel : BenchMode.OpenSsl];
-        string[] notes = [.. Notes(whyNot)];
+        KtlsFallbackReason fallbackReason = KtlsStream.ChooseEngine(new KtlsOptions { Mode = KtlsMode.Preferred }).Reason;
+        fallbackReason = fallbackReason == KtlsFallbackReason.None ? KtlsPlatform.NotSupportedReason : fallbackReason;
+        BenchMode[] modes = [BenchMode.SslStream, fallbackReason == KtlsFallbackReason.None ? BenchMode.Kernel : BenchMode.OpenSsl];
+        string[] notes = [.. Notes(fallbackReason)];
         if (!terminal.IsJson)
         {
             foreach (string note in notes)
@@ -68,7 +68,7 @@ internal static class BenchCommand
         });
         if (terminal.IsJson)
         {
-            terminal.Document(new { kernelTls = whyNot == KtlsFallbackReason.None, reason = whyNot, emulated = Machine.IsEmulated, notes, rows = results });
+            terminal.Document(new { kernelTls = fallbackReason == KtlsFallbackReason.None, reason = fallbackReason, emulated = Machine.IsEmulated, notes, rows = results });
         }
         else
         {
@@ -76,11 +76,11 @@ internal static class BenchCommand
         }
     }
 
-    private static IEnumerable<string> Notes(KtlsFallbackReason whyNot)
+    private static IEnumerable<string> Notes(KtlsFallbackReason fallbackReason)
     {
-        if (whyNot != KtlsFallbackReason.None)
+        if (fallbackReason != KtlsFallbackReason.None)
         {
-            yield return $"No kernel TLS here, so that this compares OpenSSL on the socket (no kernel TLS!) with the stock stream. {Advice.Named(whyNot)}";
+            yield return $"No kernel TLS here, so this compares OpenSSL on the socket (no kernel TLS!) with the stock SslStream. {Advice.Named(fallbackReason)}";
         }
 
         if (Machine.Caveat(Machine.Hypervisor) is { } caveat)
@@ -89,7 +89,7 @@ internal static class BenchCommand
         }
     }
 
-    /// <summary>A bar on a screen, lines on standard error elsewhere.</summary>
+    /// <summary>Shows a progress bar on a terminal, and lines on standard error otherwise.</summary>
     private static async Task ShowProgressAsync(Terminal terminal, int steps, Func<Action<string>, Task> work)
     {
         if (terminal.IsPlain || terminal.IsJson)

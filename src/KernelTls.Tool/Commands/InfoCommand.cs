@@ -11,7 +11,7 @@ using Spectre.Console;
 
 namespace KernelTls.Tool.Commands;
 
-/// <summary><c>ktls info</c>: what this machine can do, found out by trial.</summary>
+/// <summary>Implements <c>ktls info</c>, which tests what this machine can do.</summary>
 internal static class InfoCommand
 {
     private static readonly (string Cipher, TlsCipherSuite Tls12, TlsCipherSuite Tls13)[] s_ciphers =
@@ -24,7 +24,7 @@ internal static class InfoCommand
 
     public static Command Create()
     {
-        Command command = new("info", "Whether kernel TLS can be had here, and if not, why: kernel, module, OpenSSL, network devices, switches.");
+        Command command = new("info", "Shows whether kernel TLS is available here, and if not, why: kernel, module, OpenSSL, network devices, switches.");
         command.SetWork((_, terminal, _) =>
         {
             InfoReport report = Read();
@@ -44,7 +44,7 @@ internal static class InfoCommand
 
     private static InfoReport Read()
     {
-        // Before the kernel is asked: with CAP_NET_ADMIN the question itself loads the module.
+        // Before the kernel is probed: with CAP_NET_ADMIN the probe itself loads the module.
         TlsModule before = TlsModule.Read("/", KtlsPlatform.KernelRelease);
         Platform platform = Platform.Current;
         TlsModule module = TlsModule.Read("/", KtlsPlatform.KernelRelease)
@@ -59,6 +59,7 @@ internal static class InfoCommand
             platform.Detail,
             reason == KtlsFallbackReason.ModuleMissing ? module.ToDo : Advice.On(reason),
             toggle,
+            ReadRuntime(),
             new(KtlsPlatform.KernelRelease, RuntimeInformation.ProcessArchitecture.ToString(), Machine.Hypervisor),
             module,
             new(
@@ -73,6 +74,12 @@ internal static class InfoCommand
             new(Machine.Sysctl("net.core.busy_read"), Machine.Sysctl("net.core.busy_poll")),
             TlsStat.Read());
     }
+
+    private static InfoReport.RuntimeState ReadRuntime() => new(
+        Environment.Version.ToString(),
+        RuntimeInformation.FrameworkDescription,
+        RuntimeInternals.Missing,
+        RuntimeInternals.IsAvailable ? RuntimeCanary.FindChange() : "");
 
     private static InfoReport.ToggleState ReadToggle()
     {
@@ -97,6 +104,7 @@ internal static class InfoCommand
         terminal.Headline($"Kernel TLS: {report.Verdict}", new Style(report.Supported ? Color.Green : Color.Red, decoration: Decoration.Bold));
         terminal.Line();
         terminal.Line($"kernel      {report.Kernel.Release} ({report.Kernel.Architecture}{(report.Kernel.Hypervisor is { } name ? ", on " + name : "")})");
+        terminal.Line($"runtime     {Describe(report.Runtime)}");
         terminal.Line($"tls module  {Describe(report.Module)}");
         terminal.Line($"OpenSSL     {Describe(report.OpenSsl)}");
         terminal.Line($"switch      {(report.Toggle.Source.Length == 0 ? report.Toggle.State : $"{report.Toggle.State}, by {report.Toggle.Source}")}");
@@ -104,7 +112,7 @@ internal static class InfoCommand
         {
             terminal.Line($"keys        TLS 1.3 keys {(report.CanRekey ? "can" : "cannot")} change in the kernel");
             terminal.Line($"padding     ExpectNoPadding has {(report.CanExpectNoPadding ? "an" : "no")} effect here");
-            terminal.Line($"zero-copy   sendfile without a copy, for devices that encrypt: {(report.CanZeroCopySendFile ? "the kernel takes it" : "not in this kernel")}");
+            terminal.Line($"zero-copy   sendfile without a copy, for devices that encrypt: {(report.CanZeroCopySendFile ? "supported by this kernel" : "not supported by this kernel")}");
         }
 
         terminal.Line($"busy poll   net.core.busy_read={Describe(report.BusyPoll.Read)} net.core.busy_poll={Describe(report.BusyPoll.Poll)}");
@@ -120,7 +128,7 @@ internal static class InfoCommand
             select (string[])[cipher.Cipher, .. from c in report.Capabilities where c.Cipher == cipher.Cipher select Describe(c.Reason)]);
         ShowDevices(report, terminal);
         terminal.Line();
-        terminal.Line($"counters ({TlsStat.Path}, the trial's own included):");
+        terminal.Line($"counters ({TlsStat.Path}, including those of the probe):");
         terminal.Line(report.Counters is null ? "  none: no tls module" : "  " + string.Join(' ', report.Counters.Select(c => $"{c.Key}={c.Value}")));
     }
 
@@ -145,8 +153,13 @@ internal static class InfoCommand
         $"{feature.Name}={(feature.Active ? "on" : "off")}{(feature.Fixed ? "[fixed]" : "")}";
 
     private static string Describe(TlsModule module) =>
-        $"{module.State}{(module.LoadedByLooking ? " (by this look)" : "")}{(module.InContainer ? ", in a container" : "")}"
+        $"{module.State}{(module.LoadedByLooking ? " (by this command)" : "")}{(module.InContainer ? ", in a container" : "")}"
         + (module.State is TlsModuleState.Loaded or TlsModuleState.BuiltIn ? "" : $". {module.ToDo}");
+
+    private static string Describe(InfoReport.RuntimeState runtime) => runtime.Description
+        + (runtime.Missing.Length != 0 ? $", lacks {runtime.Missing}"
+            : runtime.Changed.Length != 0 ? $", differs: {runtime.Changed}"
+            : ", supported by KernelTls");
 
     private static string Describe(InfoReport.OpenSslState openSsl) => openSsl.Text.Length == 0
         ? "not found"

@@ -3,7 +3,10 @@ using KernelTls.Tool.Readers;
 
 namespace KernelTls.Tool.Commands;
 
-/// <summary>Everything <c>ktls info</c> says; the JSON document's layout, which docs/troubleshooting.md describes.</summary>
+/// <summary>
+/// Contains the output of <c>ktls info</c>. This is the layout of the JSON document, which docs/troubleshooting.md
+/// describes.
+/// </summary>
 internal sealed record InfoReport(
     string Verdict,
     bool Supported,
@@ -11,6 +14,7 @@ internal sealed record InfoReport(
     string Detail,
     string Advice,
     InfoReport.ToggleState Toggle,
+    InfoReport.RuntimeState Runtime,
     InfoReport.KernelState Kernel,
     TlsModule Module,
     InfoReport.OpenSslState OpenSsl,
@@ -22,27 +26,45 @@ internal sealed record InfoReport(
     InfoReport.BusyPollState BusyPoll,
     IReadOnlyDictionary<string, long>? Counters)
 {
-    /// <param name="State">On, Off, Unset or Invalid: what a process with this environment has by KtlsMode.Environment.</param>
-    /// <param name="Source">The variable or switch that says so, with its value; else empty.</param>
+    /// <summary>Describes the switch.</summary>
+    /// <param name="State">On, Off, Unset or Invalid: the effect of this environment on KtlsMode.Environment.</param>
+    /// <param name="Source">The variable or AppContext switch that decides, with its value, or an empty string.</param>
     internal sealed record ToggleState(string State, string Source);
 
-    /// <param name="Release">As <c>uname -r</c> prints it.</param>
-    /// <param name="Architecture">The process's.</param>
-    /// <param name="Hypervisor">What the machine runs on, where that can be told. On TCG and User-Mode Linux times mean nothing.</param>
+    /// <summary>Describes the .NET runtime.</summary>
+    /// <param name="Version">The version of the .NET runtime that runs this tool.</param>
+    /// <param name="Description">The runtime's description of itself.</param>
+    /// <param name="Missing">
+    /// The private members that KernelTls uses and this runtime lacks, or an empty string.
+    /// </param>
+    /// <param name="Changed">
+    /// The differences that a trial of those members found; empty if there are none or if members are missing.
+    /// </param>
+    internal sealed record RuntimeState(string Version, string Description, string Missing, string Changed);
+
+    /// <summary>Describes the kernel.</summary>
+    /// <param name="Release">The release, as printed by <c>uname -r</c>.</param>
+    /// <param name="Architecture">The architecture of the process.</param>
+    /// <param name="Hypervisor">The hypervisor, if known. Times are meaningless on TCG and User-Mode Linux.</param>
     internal sealed record KernelState(string Release, string Architecture, string? Hypervisor);
 
-    /// <param name="Version">Three numbers; 0.0 for none.</param>
-    /// <param name="Text">OpenSSL's own words.</param>
-    /// <param name="BuiltWithKtls"><see langword="null"/>: OpenSSL could not be asked.</param>
+    /// <summary>Describes OpenSSL.</summary>
+    /// <param name="Version">The version with three numbers, or 0.0 for none.</param>
+    /// <param name="Text">OpenSSL's version text.</param>
+    /// <param name="BuiltWithKtls">
+    /// Whether OpenSSL was built with kernel TLS, or <see langword="null"/> if it could not be queried.
+    /// </param>
     internal sealed record OpenSslState(string Version, string Text, bool? BuiltWithKtls);
 
+    /// <summary>Describes a direction of a connection with a version and a cipher.</summary>
     /// <param name="Direction">Send or Receive.</param>
     /// <param name="Protocol">Tls12 or Tls13.</param>
     /// <param name="Cipher">The record cipher.</param>
-    /// <param name="Reason">None: such a connection is in the kernel in that direction.</param>
+    /// <param name="Reason">The reason why such a connection is not in the kernel in that direction, or None.</param>
     internal sealed record Capability(KtlsDirections Direction, SslProtocols Protocol, string Cipher, KtlsFallbackReason Reason);
 
-    /// <param name="Read">net.core.busy_read, in microseconds: for receives. null: not to be read here.</param>
-    /// <param name="Poll">net.core.busy_poll, in microseconds: for poll and epoll.</param>
+    /// <summary>Contains the system's busy polling settings, in microseconds.</summary>
+    /// <param name="Read">The value of net.core.busy_read, for receives, or null if it cannot be read.</param>
+    /// <param name="Poll">The value of net.core.busy_poll, for poll and epoll, or null if it cannot be read.</param>
     internal sealed record BusyPollState(long? Read, long? Poll);
 }

@@ -8,7 +8,7 @@ using Spectre.Console;
 
 namespace KernelTls.Tool.Commands;
 
-/// <summary><c>ktls probe HOST:PORT</c>: what would become of a connection to this peer.</summary>
+/// <summary>Implements <c>ktls probe HOST:PORT</c>, which reports what a connection to this peer would use.</summary>
 internal static class ProbeCommand
 {
     private static readonly TimeSpan s_standardWait = TimeSpan.FromSeconds(3);
@@ -17,16 +17,16 @@ internal static class ProbeCommand
     {
         Option<string?> path = new("--path")
         {
-            Description = "What to ask for by HTTP/1.1, to see the peer's records. Default: /.",
+            Description = "The path to request by HTTP/1.1, to see the peer's records. Default: /.",
             HelpName = "PATH",
         };
         path.Validators.Add(result => PeerArguments.Expect(
             result, p => p.StartsWith('/') && p.All(c => c is > ' ' and <= '~'), "a path that begins with / and has printable ASCII only"));
-        Option<bool> silent = new("--no-request") { Description = "Send nothing: for peers that speak first, or not HTTP." };
-        Option<TimeSpan?> wait = PeerArguments.Seconds("--wait", s_standardWait, "How long to wait for the peer to say something.");
+        Option<bool> silent = new("--no-request") { Description = "Send no request, for peers that send first or do not use HTTP." };
+        Option<TimeSpan?> wait = PeerArguments.Seconds("--wait", s_standardWait, "The time to wait for data from the peer.");
         Command command = new(
             "probe",
-            "Connects four times and says what would be in the kernel and why not, whether sessions are resumed, how the peer takes key updates, and how its records are cut and padded.")
+            "Connects four times and reports which directions would be in the kernel and why not, whether sessions are resumed, how the peer handles key updates, and the sizes and padding of its records.")
         {
             path, silent, wait,
         };
@@ -62,7 +62,7 @@ internal static class ProbeCommand
             await kernel.ResumeAndUpdateAsync(observed.Records.Padded > 0, cancellationToken);
         return new ProbeReport(
             peer.Address.ToString(),
-            Judge(observed.Handshake, offload),
+            Summarize(observed.Handshake, offload),
             observed.Handshake,
             offload,
             new(observed.ControlRecords, observed.ControlBytes, resumed),
@@ -70,7 +70,7 @@ internal static class ProbeCommand
             keyUpdate);
     }
 
-    private static string Judge(ProbeReport.HandshakeReport handshake, ProbeReport.OffloadReport offload)
+    private static string Summarize(ProbeReport.HandshakeReport handshake, ProbeReport.OffloadReport offload)
     {
         string negotiated = $"{Verdict.Name(handshake.Protocol)}, {handshake.CipherSuite}";
         return (offload.SendReason, offload.ReceiveReason) switch
@@ -112,8 +112,8 @@ internal static class ProbeCommand
     {
         string ending = records.Ending switch
         {
-            Conversation.EndingKind.Quiet => "then it was quiet",
-            Conversation.EndingKind.Enough => "and there is more",
+            Conversation.EndingKind.Quiet => "then it sent nothing more",
+            Conversation.EndingKind.Enough => "and more follows",
             Conversation.EndingKind.Broken => $"then the connection broke: {records.Detail}",
             _ => "then it closed",
         };
@@ -125,7 +125,7 @@ internal static class ProbeCommand
         string padding = records.Padded switch
         {
             null => "no padding in this version",
-            0 => "none padded",
+            0 => "no padding",
             { } padded => $"{padded} padded, by {records.PaddingBytes} bytes in all: leave ExpectNoPadding off",
         };
         return $"{records.Count} of {records.Smallest} to {records.Largest} bytes (median {records.Median}), {records.Bytes} bytes, {padding}; {ending}";

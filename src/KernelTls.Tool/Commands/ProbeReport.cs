@@ -4,7 +4,7 @@ using KernelTls.Tool.Peers;
 
 namespace KernelTls.Tool.Commands;
 
-/// <summary>Everything <c>ktls probe</c> says; the JSON document's layout.</summary>
+/// <summary>Contains the output of <c>ktls probe</c>. This is the layout of the JSON document.</summary>
 internal sealed record ProbeReport(
     string Peer,
     string Verdict,
@@ -14,26 +14,32 @@ internal sealed record ProbeReport(
     ProbeReport.RecordReport Records,
     ProbeReport.KeyUpdateReport KeyUpdate)
 {
+    /// <summary>Describes the handshake.</summary>
     /// <param name="Protocol">The version.</param>
     /// <param name="CipherSuite">The suite.</param>
-    /// <param name="ApplicationProtocol">What ALPN came to; empty for nothing.</param>
-    /// <param name="Milliseconds">From ClientHello to the end of the handshake, by the stock stream.</param>
-    /// <param name="InboundBytes">What the peer sent for it.</param>
-    /// <param name="Certificate">What the peer showed.</param>
+    /// <param name="ApplicationProtocol">The negotiated ALPN protocol, or an empty string.</param>
+    /// <param name="Milliseconds">
+    /// The time from the ClientHello to the end of the handshake, with the stock SslStream.
+    /// </param>
+    /// <param name="InboundBytes">The number of bytes from the peer.</param>
+    /// <param name="Certificate">The peer's certificate.</param>
     internal sealed record HandshakeReport(
         SslProtocols Protocol,
         TlsCipherSuite CipherSuite,
         string ApplicationProtocol,
         double Milliseconds,
         long InboundBytes,
-        CertificateJudge.CertificateFacts? Certificate);
+        CertificateValidator.CertificateFacts? Certificate);
 
-    /// <param name="Send">Who encrypts.</param>
-    /// <param name="SendReason">Why not the kernel, or None.</param>
-    /// <param name="Receive">Who decrypts.</param>
-    /// <param name="ReceiveReason">Why not the kernel, or None.</param>
-    /// <param name="KernelImplementsCipher">There are kernels that do.</param>
-    /// <param name="Counters">What the kernel counted meanwhile, on the whole machine or container.</param>
+    /// <summary>Describes the data paths.</summary>
+    /// <param name="Send">The data path of the sending direction.</param>
+    /// <param name="SendReason">The reason why it is not the kernel, or None.</param>
+    /// <param name="Receive">The data path of the receiving direction.</param>
+    /// <param name="ReceiveReason">The reason why it is not the kernel, or None.</param>
+    /// <param name="KernelImplementsCipher">Whether some version of the kernel implements the cipher.</param>
+    /// <param name="Counters">
+    /// The changes of the kernel's counters during the probe, on the whole machine or in the container.
+    /// </param>
     internal sealed record OffloadReport(
         KtlsDataPath Send,
         KtlsFallbackReason SendReason,
@@ -42,46 +48,56 @@ internal sealed record ProbeReport(
         bool KernelImplementsCipher,
         IReadOnlyDictionary<string, long> Counters)
     {
-        /// <summary>Both directions are in the kernel.</summary>
+        /// <summary>Gets a value that indicates whether both directions are in the kernel.</summary>
         public bool IsComplete => SendReason == KtlsFallbackReason.None && ReceiveReason == KtlsFallbackReason.None;
     }
 
-    /// <param name="ControlRecords">Encrypted records behind the handshake that carried no data: session tickets, as a rule.</param>
-    /// <param name="ControlBytes">Their length.</param>
-    /// <param name="Resumed">A second connection resumed the first one's session; <see langword="null"/>: not tried.</param>
+    /// <summary>Describes the session tickets.</summary>
+    /// <param name="ControlRecords">
+    /// The number of encrypted records after the handshake without data, usually session tickets.
+    /// </param>
+    /// <param name="ControlBytes">Their total length.</param>
+    /// <param name="Resumed">
+    /// Whether a second connection resumed the session of the first, or <see langword="null"/> if that was not tried.
+    /// </param>
     internal sealed record TicketReport(int ControlRecords, long ControlBytes, bool? Resumed);
 
-    /// <param name="Count">Records with data.</param>
-    /// <param name="Bytes">Of data.</param>
-    /// <param name="Smallest">Bytes of data in the smallest.</param>
-    /// <param name="Median">In the middle one.</param>
-    /// <param name="Largest">In the largest; 16384 is the most there can be.</param>
-    /// <param name="Padded">Records with padding (RFC 8446, section 5.4); <see langword="null"/>: this version or cipher has none to see.</param>
-    /// <param name="PaddingBytes">Its length in all.</param>
-    /// <param name="Ending">Closed, Quiet, Enough or Broken: how the peer's answer ended.</param>
-    /// <param name="Detail">What broke.</param>
+    /// <summary>Describes the peer's records with data.</summary>
+    /// <param name="Count">The number of records.</param>
+    /// <param name="Bytes">The number of bytes of data.</param>
+    /// <param name="Smallest">The bytes of data in the smallest record.</param>
+    /// <param name="Median">The bytes of data in the median record.</param>
+    /// <param name="Largest">The bytes of data in the largest record, at most 16384.</param>
+    /// <param name="Padded">
+    /// The number of records with padding (RFC 8446, section 5.4), or <see langword="null"/> if it cannot be detected
+    /// for this version or cipher.
+    /// </param>
+    /// <param name="PaddingBytes">The total length of the padding.</param>
+    /// <param name="Ending">Closed, Quiet, Enough or Broken: how the peer's response ended.</param>
+    /// <param name="Detail">The error if the connection broke.</param>
     internal sealed record RecordReport(
         int Count, long Bytes, int Smallest, int Median, int Largest, int? Padded, long PaddingBytes, Conversation.EndingKind Ending, string Detail);
 
-    /// <param name="Outcome">What became of a KeyUpdate.</param>
-    /// <param name="Detail">More on it, for people.</param>
+    /// <summary>Describes the result of a KeyUpdate.</summary>
+    /// <param name="Outcome">The result.</param>
+    /// <param name="Detail">The details as text.</param>
     internal sealed record KeyUpdateReport(KeyUpdateOutcome Outcome, string Detail);
 
     internal enum KeyUpdateOutcome
     {
-        /// <summary>Not TLS 1.3, or nothing here that could send one.</summary>
+        /// <summary>The connection does not use TLS 1.3, or this process cannot send a KeyUpdate.</summary>
         NotTried,
 
-        /// <summary>The peer read what came under the new key, and changed its own when asked.</summary>
+        /// <summary>The peer read data under the new key and changed its own key as requested.</summary>
         Answered,
 
-        /// <summary>The peer read what came under the new key; whether it changed its own was not seen.</summary>
+        /// <summary>The peer read data under the new key. Whether it changed its own could not be detected.</summary>
         Accepted,
 
         /// <summary>The connection failed.</summary>
         Refused,
 
-        /// <summary>The peer said nothing afterwards.</summary>
+        /// <summary>The peer sent nothing afterwards.</summary>
         Unknown,
     }
 }

@@ -8,14 +8,14 @@ using KernelTls.Tool.Serving;
 
 namespace KernelTls.Tool.Commands;
 
-/// <summary><c>ktls serve DIR</c>: a file server on Kestrel with kernel TLS.</summary>
+/// <summary>Implements <c>ktls serve DIR</c>, a file server on Kestrel with kernel TLS.</summary>
 internal static class ServeCommand
 {
     private const int StandardPort = 8443;
 
     public static Command Create()
     {
-        Argument<string> directory = new("DIR") { Description = "The files to serve, with all below. Names that begin with a dot are not served, symbolic links are followed." };
+        Argument<string> directory = new("DIR") { Description = "The directory to serve, including its subdirectories. Names that begin with a dot are not served. Symbolic links are followed." };
         directory.Validators.Add(result =>
         {
             if (result.Tokens is [{ Value: { } value }] && !Directory.Exists(value))
@@ -25,7 +25,7 @@ internal static class ServeCommand
         });
         Option<IPAddress?> address = new("--address")
         {
-            Description = "The address to listen on. Default: 127.0.0.1, this machine alone.",
+            Description = "The address to listen on. Default: 127.0.0.1, for this machine only.",
             HelpName = "ADDRESS",
             CustomParser = result =>
             {
@@ -38,18 +38,18 @@ internal static class ServeCommand
                 return null;
             },
         };
-        Option<int?> port = new("--port") { Description = $"The port to listen on; 0: any. Default: {StandardPort}.", HelpName = "PORT" };
+        Option<int?> port = new("--port") { Description = $"The port to listen on, or 0 for any free port. Default: {StandardPort}.", HelpName = "PORT" };
         port.Validators.Add(result => PeerArguments.Expect(
             result, p => !int.TryParse(p, out int number) || number is >= 0 and <= IPEndPoint.MaxPort, "a port from 0 to 65535"));
         Option<string?> certificate = new("--certificate")
         {
-            Description = "A PEM file with the certificate, and those that lead to its authority. Default: one made for localhost, trusted by nobody.",
+            Description = "A PEM file with the certificate and its intermediates. Default: a self-signed one for localhost.",
             HelpName = "FILE",
         };
         Option<string?> key = new("--key") { Description = "The PEM file with the certificate's private key.", HelpName = "FILE" };
         Command command = new(
             "serve",
-            "Serves the files of a directory over HTTPS, HTTP/1.1 and HTTP/2, and says of each connection who encrypts and decrypts. Ctrl-C ends it.")
+            "Serves the files of a directory over HTTPS, HTTP/1.1 and HTTP/2, and reports the data paths of each connection. Ctrl-C ends it.")
         {
             directory, address, port, certificate, key,
         };
@@ -91,7 +91,7 @@ internal static class ServeCommand
         {
             throw new ToolFailedException(
                 ExitCode.WrongUsage,
-                $"--certificate '{certificate}' with --key '{key}' cannot be used: {e.Message} Expected PEM files, the key without a password and of that certificate.",
+                $"--certificate '{certificate}' with --key '{key}' cannot be used: {e.Message} Expected PEM files, with a key that has no password and matches the certificate.",
                 e);
         }
     }

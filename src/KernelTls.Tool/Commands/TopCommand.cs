@@ -9,7 +9,9 @@ using KernelTls.Tool.Watching;
 
 namespace KernelTls.Tool.Commands;
 
-/// <summary><c>ktls top</c>: the kernel's counters as they change, and what a process's connections come to.</summary>
+/// <summary>
+/// Implements <c>ktls top</c>, which shows the changes of the kernel's counters and the events of a process.
+/// </summary>
 internal static class TopCommand
 {
     private static readonly TimeSpan s_standardInterval = TimeSpan.FromSeconds(1);
@@ -22,12 +24,12 @@ internal static class TopCommand
             HelpName = "PID",
         };
         process.Validators.Add(ExpectPositive);
-        Option<TimeSpan?> interval = PeerArguments.Seconds("--interval", s_standardInterval, "The time between two looks.");
-        Option<int?> count = new("--count") { Description = "End after so many looks. Default: never.", HelpName = "NUMBER" };
+        Option<TimeSpan?> interval = PeerArguments.Seconds("--interval", s_standardInterval, "The time between two samples.");
+        Option<int?> count = new("--count") { Description = "The number of samples. Default: no limit.", HelpName = "NUMBER" };
         count.Validators.Add(ExpectPositive);
         Command command = new(
             "top",
-            "Shows the kernel's TLS counters and how fast they change and, with --process, the handshakes, fallbacks and failures of a process. Ctrl-C ends it.")
+            "Shows the kernel's TLS counters and their rates and, with --process, the handshakes, fallbacks and failures of a process. Ctrl-C ends it.")
         {
             process, interval, count,
         };
@@ -53,14 +55,14 @@ internal static class TopCommand
         {
             throw new ToolFailedException(
                 ExitCode.Failed,
-                $"there is nothing to watch: the kernel has no {TlsStat.Path}. {TlsModule.Read("/", KtlsPlatform.KernelRelease).ToDo} Or name a .NET process: --process PID.");
+                $"there is nothing to watch: the kernel has no {TlsStat.Path}. {TlsModule.Read("/", KtlsPlatform.KernelRelease).ToDo} Or specify a .NET process: --process PID.");
         }
 
         await using ProcessWatch? watch = processId is { } id ? await ProcessWatch.StartAsync(id, interval, cancellationToken) : null;
-        await new TopView(terminal).ShowAsync(LookAsync(watch, interval, count, cancellationToken));
+        await new TopView(terminal).ShowAsync(SampleAsync(watch, interval, count, cancellationToken));
     }
 
-    private static async IAsyncEnumerable<TopFrame> LookAsync(
+    private static async IAsyncEnumerable<TopFrame> SampleAsync(
         ProcessWatch? watch, TimeSpan interval, int count, [EnumeratorCancellation] CancellationToken cancellationToken)
     {
         SortedDictionary<string, long>? before = null;

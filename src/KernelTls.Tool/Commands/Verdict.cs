@@ -2,14 +2,18 @@ using System.Security.Authentication;
 
 namespace KernelTls.Tool.Commands;
 
-/// <summary>The one line that info begins with. Pure.</summary>
+/// <summary>Formats the first line of info. Has no side effects.</summary>
 internal static class Verdict
 {
-    /// <summary>Begins with <c>yes:</c>, <c>partly:</c> or <c>no:</c>, and ends with whether it is switched on.</summary>
-    /// <param name="reason">Why there is no kernel TLS at all, or None.</param>
-    /// <param name="capabilities">The table; AES-GCM's rows decide, every peer has that cipher.</param>
-    /// <param name="canRekey">TLS 1.3 keys can change.</param>
-    /// <param name="toggle">The environment's word.</param>
+    /// <summary>
+    /// Returns a line that begins with <c>yes:</c>, <c>partly:</c> or <c>no:</c> and ends with the state of the switch.
+    /// </summary>
+    /// <param name="reason">The reason why kernel TLS is not available at all, or None.</param>
+    /// <param name="capabilities">
+    /// The capabilities. The rows of AES-GCM decide, because every peer supports that cipher.
+    /// </param>
+    /// <param name="canRekey">Whether TLS 1.3 keys can change.</param>
+    /// <param name="toggle">The switch in this environment.</param>
     public static string Of(
         KtlsFallbackReason reason,
         IReadOnlyList<InfoReport.Capability> capabilities,
@@ -28,7 +32,7 @@ internal static class Verdict
         return $"{what}{(canRekey ? "" : Keys(missing))}; {Switch(toggle)}";
     }
 
-    /// <summary>As people write it.</summary>
+    /// <summary>Returns the usual name of a version.</summary>
     public static string Name(SslProtocols protocol) => protocol switch
     {
         SslProtocols.Tls12 => "TLS 1.2",
@@ -36,7 +40,9 @@ internal static class Verdict
         _ => protocol.ToString(),
     };
 
-    /// <summary>A key that OpenSSL receives with changes as ever; what the kernel holds cannot.</summary>
+    /// <summary>
+    /// Returns the text about keys. A receiving key that OpenSSL holds can change; a key that the kernel holds cannot.
+    /// </summary>
     private static string Keys(InfoReport.Capability[] missing) =>
         missing.Any(c => c is { Direction: KtlsDirections.Receive, Protocol: SslProtocols.Tls13 })
             ? "; TLS 1.3 keys cannot change there, a peer that asks this end to change its own ends the connection"
@@ -49,6 +55,6 @@ internal static class Verdict
         "On" => $"switched on by {toggle.Source}",
         "Off" => $"switched off by {toggle.Source}",
         "Invalid" => $"not switched on, {toggle.Source} is neither 1 nor 0",
-        _ => "not switched on in this environment: set DOTNET_SYSTEM_NET_SECURITY_KTLS=1, or ask for it in code",
+        _ => "not switched on in this environment: set DOTNET_SYSTEM_NET_SECURITY_KTLS=1, or request it in code",
     };
 }

@@ -7,13 +7,16 @@ using Spectre.Console;
 namespace KernelTls.Tool.Output;
 
 /// <summary>
-/// Where a command's words go: to people as text, plain where standard output is piped or NO_COLOR is set, or to programs as
-/// JSON. Thread-safe. What peers say is made harmless: a line stays one line, in its order. So the tool's own lines are written one
-/// at a time.
+/// Writes a command's output: as text, which is plain if standard output is redirected or NO_COLOR is set, or as JSON.
+/// Thread-safe.
 /// </summary>
+/// <remarks>
+/// Text from peers is sanitized, so that a line stays one line and is read in its order. The tool's own lines must
+/// therefore be written one at a time.
+/// </remarks>
 internal sealed class Terminal
 {
-    private const int PipedWidth = 10_000; // nothing is wrapped
+    private const int PipedWidth = 10_000; // no wrapping
     private static readonly JsonSerializerOptions s_document = Options(indented: true);
     private static readonly JsonSerializerOptions s_line = Options(indented: false);
     private readonly Lock _lock = new();
@@ -34,21 +37,21 @@ internal sealed class Terminal
         }
     }
 
-    /// <summary>Programs read it.</summary>
+    /// <summary>Gets a value that indicates whether the output is JSON.</summary>
     public bool IsJson { get; }
 
-    /// <summary>No colours, frames or moving parts.</summary>
+    /// <summary>Gets a value that indicates whether the output has no colors, frames or animations.</summary>
     public bool IsPlain { get; }
 
-    /// <summary>Spectre's console, for what only a screen has: live tables, progress.</summary>
+    /// <summary>Gets Spectre's console, for live tables and progress bars.</summary>
     public IAnsiConsole Text { get; }
 
-    /// <summary>One JSON document, as the command's whole result.</summary>
+    /// <summary>Writes one JSON document as the command's complete result.</summary>
     public void Document(object report) => Write(Console.Out, Serialize(report, s_document));
 
-    /// <summary>One JSON object on a line of its own, for what goes on.</summary>
-    /// <param name="report">What to write.</param>
-    /// <param name="toErrors">Standard output holds something else.</param>
+    /// <summary>Writes one JSON object on its own line, for continuous output.</summary>
+    /// <param name="report">The object to write.</param>
+    /// <param name="toErrors">Whether to write to standard error, because standard output is used otherwise.</param>
     public void JsonLine(object report, bool toErrors = false) =>
         Write(toErrors ? Console.Error : Console.Out, Serialize(report, s_line));
 
@@ -56,7 +59,7 @@ internal sealed class Terminal
 
     public void ErrorLine(string text) => Write(Console.Error, Harmless(text));
 
-    /// <summary>A line that carries the message of a report, in colour on a screen.</summary>
+    /// <summary>Writes the main line of a report, in color on a terminal.</summary>
     public void Headline(string text, Style style)
     {
         if (IsPlain)
@@ -71,7 +74,7 @@ internal sealed class Terminal
         }
     }
 
-    /// <summary>A table; piped, columns without a frame.</summary>
+    /// <summary>Writes a table. Redirected output has columns without a frame.</summary>
     public void Table(string[] headers, IEnumerable<string[]> rows)
     {
         lock (_lock)
@@ -111,8 +114,8 @@ internal sealed class Terminal
     }
 
     /// <summary>
-    /// The text without anything that a terminal would obey, that would end the line, or that would change the order in which it
-    /// is read: such characters become question marks.
+    /// Replaces characters by question marks if they could control the terminal, end the line or change the reading
+    /// order.
     /// </summary>
     public static string Harmless(string text) => text.Any(IsHarmful)
         ? string.Create(text.Length, text, (to, from) =>
@@ -127,7 +130,10 @@ internal sealed class Terminal
     private static bool IsHarmful(char c) => char.GetUnicodeCategory(c) is
         UnicodeCategory.Control or UnicodeCategory.Format or UnicodeCategory.LineSeparator or UnicodeCategory.ParagraphSeparator;
 
-    /// <summary>The encoder escapes control characters and separators; those that change the reading order only occur in strings.</summary>
+    /// <summary>
+    /// Serializes an object. The encoder escapes control characters and separators. Characters that change the reading
+    /// order are escaped here; they occur only in strings.
+    /// </summary>
     private static string Serialize(object report, JsonSerializerOptions options)
     {
         string json = JsonSerializer.Serialize(report, options);

@@ -4,10 +4,12 @@ using KernelTls.Tool.Readers;
 
 namespace KernelTls.Tool.Peers;
 
-/// <summary>What <c>ktls connect</c> says on standard error: lines for people, or JSON objects with a member <c>event</c>.</summary>
+/// <summary>
+/// Writes the messages of <c>ktls connect</c> to standard error, as text or as JSON objects with a member <c>event</c>.
+/// </summary>
 internal sealed class ConnectReport(Terminal terminal, string peer, IReadOnlyDictionary<string, long>? before)
 {
-    public void Connected(KtlsStream stream, CertificateJudge judge)
+    public void Connected(KtlsStream stream, CertificateValidator validator)
     {
         KtlsOffload offload = stream.Offload;
         if (terminal.IsJson)
@@ -25,7 +27,7 @@ internal sealed class ConnectReport(Terminal terminal, string peer, IReadOnlyDic
                     sendReason = offload.SendFallbackReason,
                     receive = offload.Receive,
                     receiveReason = offload.ReceiveFallbackReason,
-                    certificate = judge.Facts,
+                    certificate = validator.Facts,
                 },
                 toErrors: true);
             return;
@@ -33,7 +35,7 @@ internal sealed class ConnectReport(Terminal terminal, string peer, IReadOnlyDic
 
         string alpn = stream.NegotiatedApplicationProtocol.ToString();
         terminal.ErrorLine($"connected to {peer}: {Verdict.Name(stream.SslProtocol)} {stream.NegotiatedCipherSuite}{(alpn.Length > 0 ? ", ALPN " + alpn : "")}");
-        terminal.ErrorLine($"certificate {judge.Facts?.Subject}{(judge.Facts is { Complaints.Count: > 0 } facts ? ", NOT TRUSTED: " + string.Join("; ", facts.Complaints) : "")}");
+        terminal.ErrorLine($"certificate {validator.Facts?.Subject}{(validator.Facts is { Complaints.Count: > 0 } facts ? ", NOT TRUSTED: " + string.Join("; ", facts.Complaints) : "")}");
         terminal.ErrorLine($"offload     {offload}");
         foreach (KtlsFallbackReason reason in new[] { offload.SendFallbackReason, offload.ReceiveFallbackReason }
             .Distinct().Where(r => r != KtlsFallbackReason.None))
@@ -42,7 +44,7 @@ internal sealed class ConnectReport(Terminal terminal, string peer, IReadOnlyDic
         }
     }
 
-    /// <summary>An event with nothing but a text.</summary>
+    /// <summary>Writes an event that consists of a text.</summary>
     public void Say(string kind, string text)
     {
         if (terminal.IsJson)
@@ -55,11 +57,11 @@ internal sealed class ConnectReport(Terminal terminal, string peer, IReadOnlyDic
         }
     }
 
-    /// <summary>The state, in the middle and at the end.</summary>
+    /// <summary>Writes the state, during the connection or at its end.</summary>
     /// <param name="kind"><c>state</c> or <c>closed</c>.</param>
-    /// <param name="sent">Bytes of data.</param>
-    /// <param name="received">Bytes of data.</param>
-    /// <param name="how">How it stands, or ended.</param>
+    /// <param name="sent">The number of bytes of data sent.</param>
+    /// <param name="received">The number of bytes of data received.</param>
+    /// <param name="how">The state, or how the connection ended.</param>
     public void Count(string kind, long sent, long received, string how)
     {
         SortedDictionary<string, long> changes = KernelCounters.Changes(before, TlsStat.Read());

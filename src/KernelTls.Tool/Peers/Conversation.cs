@@ -2,22 +2,26 @@ using System.Text;
 
 namespace KernelTls.Tool.Peers;
 
-/// <summary>What a probe says to the peer, and how long it listens.</summary>
-/// <param name="Request">Sent after the handshake; <see langword="null"/>: nothing.</param>
-/// <param name="Wait">How long it listens without hearing anything.</param>
+/// <summary>Defines what a probe sends to the peer, and how long it reads.</summary>
+/// <param name="Request">The data to send after the handshake, or <see langword="null"/> for none.</param>
+/// <param name="Wait">The maximum time without data from the peer.</param>
 internal sealed record Conversation(byte[]? Request, TimeSpan Wait)
 {
     private const int EnoughBytes = 1 << 20;
     private const int BufferSize = 64 * 1024;
 
-    /// <summary>Asks for a page by HTTP/1.1, which most peers understand; others answer something, or nothing.</summary>
+    /// <summary>
+    /// Returns an HTTP/1.1 request, which most peers understand. Others may reply with anything or nothing.
+    /// </summary>
     public static byte[] HttpRequest(string host, string path) =>
         Encoding.ASCII.GetBytes($"GET {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: ktls-probe\r\nAccept: */*\r\nConnection: close\r\n\r\n");
 
-    /// <summary>Sends the request and reads until the peer ends, is quiet, or has said enough (1 MiB).</summary>
-    /// <param name="stream">The connection, of no use afterwards.</param>
-    /// <param name="onRead">Hears how much each read brought.</param>
-    /// <param name="cancellationToken">Ends the command.</param>
+    /// <summary>
+    /// Sends the request and reads until the peer closes, sends nothing for a while, or has sent 1 MiB.
+    /// </summary>
+    /// <param name="stream">The connection, which cannot be used afterwards.</param>
+    /// <param name="onRead">The callback that receives the size of each read.</param>
+    /// <param name="cancellationToken">The token to monitor for cancellation requests.</param>
     public async Task<Ending> HoldAsync(Stream stream, Action<int> onRead, CancellationToken cancellationToken)
     {
         using CancellationTokenSource limit = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
@@ -56,19 +60,20 @@ internal sealed record Conversation(byte[]? Request, TimeSpan Wait)
         }
     }
 
-    /// <param name="Kind">What it was.</param>
-    /// <param name="Detail">What broke; else empty.</param>
+    /// <summary>Describes how the conversation ended.</summary>
+    /// <param name="Kind">The kind of ending.</param>
+    /// <param name="Detail">The error if the connection broke, or an empty string.</param>
     internal sealed record Ending(EndingKind Kind, string Detail);
 
     internal enum EndingKind
     {
-        /// <summary>The peer closed.</summary>
+        /// <summary>The peer closed the connection.</summary>
         Closed,
 
-        /// <summary>The peer had nothing more to say in the time that it was given.</summary>
+        /// <summary>The peer sent nothing more within the time limit.</summary>
         Quiet,
 
-        /// <summary>1 MiB has come.</summary>
+        /// <summary>The peer has sent 1 MiB.</summary>
         Enough,
 
         /// <summary>The connection failed.</summary>

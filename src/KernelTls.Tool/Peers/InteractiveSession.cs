@@ -2,26 +2,30 @@ namespace KernelTls.Tool.Peers;
 
 /// <summary>Copies between a connection and this process's standard streams until one of them ends.</summary>
 internal sealed class InteractiveSession(
-    KtlsStream stream, InteractiveSession.Manner manner, ConnectReport report, TimeSpan lastWords) : IDisposable
+    KtlsStream stream, InteractiveSession.Settings settings, ConnectReport report, TimeSpan closeTimeout) : IDisposable
 {
     private const int BufferSize = 64 * 1024;
     private readonly CancellationTokenSource _quit = new();
     private long _sent;
     private long _received;
 
-    /// <param name="Commands">Lines of one letter are commands.</param>
-    /// <param name="IgnoreEnd">The end of the input is not the end.</param>
-    internal sealed record Manner(bool Commands, bool IgnoreEnd);
+    /// <summary>The latest write, which ends before the bytes are reported.</summary>
+    private volatile Task _writing = Task.CompletedTask;
+
+    /// <summary>Contains the settings of a session.</summary>
+    /// <param name="Commands">Whether lines of one letter are commands.</param>
+    /// <param name="IgnoreEnd">Whether the connection stays open at the end of the input.</param>
+    internal sealed record Settings(bool Commands, bool IgnoreEnd);
 
     private string State => $"{stream.SslProtocol} {stream.NegotiatedCipherSuite} {stream.Offload}";
 
-    /// <summary>Returns the exit code.</summary>
+    /// <summary>Runs the session and returns the exit code.</summary>
     public async Task<int> RunAsync(Stream input, Stream output, CancellationToken cancellationToken)
     {
         using CancellationTokenSource end = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, _quit.Token);
         Task receiving = ReceiveAsync(output, end.Token);
 
-        // A read of standard input cannot be cancelled: when the peer has ended, it is left behind.
+        // A read of standard input cannot be canceled, so it is abandoned when the peer closes.
         Task sending = Task.Run(() => SendAsync(input, end.Token), CancellationToken.None);
         string how;
         int exitCode;
@@ -31,7 +35,7 @@ internal sealed class InteractiveSession(
             if (!receiving.IsCompleted)
             {
                 await sending;
-                await HearOutAsync(receiving, end.Token);
+                await ReceiveRemainderAsync(receiving, end.Token);
             }
 
             await receiving;
@@ -48,6 +52,10 @@ internal sealed class InteractiveSession(
             (how, exitCode) = ("broken: " + PeerSettings.Describe(e), ExitCode.Failed);
         }
 
+        // What the peer has received must be counted, even if its answer and the interrupt arrived before the write's
+        // own continuation ran.
+        await _quit.CancelAsync();
+        await _writing.ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
         await output.FlushAsync(CancellationToken.None);
         report.Count("closed", _sent, _received, how);
         return exitCode;
@@ -55,9 +63,9 @@ internal sealed class InteractiveSession(
 
     public void Dispose() => _quit.Dispose();
 
-    private async Task HearOutAsync(Task receiving, CancellationToken cancellationToken)
+    private async Task ReceiveRemainderAsync(Task receiving, CancellationToken cancellationToken)
     {
-        if (manner.IgnoreEnd)
+        if (settings.IgnoreEnd)
         {
             await receiving;
             return;
@@ -70,11 +78,11 @@ internal sealed class InteractiveSession(
 
         try
         {
-            await receiving.WaitAsync(lastWords, cancellationToken);
+            await receiving.WaitAsync(closeTimeout, cancellationToken);
         }
         catch (TimeoutException)
         {
-            report.Say("note", $"the peer did not close in {lastWords.TotalSeconds} s (--timeout)");
+            report.Say("note", $"the peer did not close in {closeTimeout.TotalSeconds} s (--timeout)");
             await _quit.CancelAsync();
         }
     }
@@ -93,7 +101,7 @@ internal sealed class InteractiveSession(
     private async Task SendAsync(Stream input, CancellationToken cancellationToken)
     {
         byte[] buffer = new byte[BufferSize];
-        if (!manner.Commands)
+        if (!settings.Commands)
         {
             for (int count; (count = await input.ReadAsync(buffer, cancellationToken)) > 0;)
             {
@@ -103,7 +111,7 @@ internal sealed class InteractiveSession(
             return;
         }
 
-        // Line by line. A line is sent as it is, with its end, unless it is a command.
+        // Line by line: a line is sent unchanged, including its end, unless it is a command.
         List<byte> line = [];
         for (int count; (count = await input.ReadAsync(buffer, cancellationToken)) > 0;)
         {
@@ -150,7 +158,7 @@ internal sealed class InteractiveSession(
         try
         {
             await stream.UpdateKeysAsync(requestPeerUpdate, cancellationToken);
-            report.Say("keys", requestPeerUpdate ? "changed, and the peer was asked to change its own" : "changed");
+            report.Say("keys", requestPeerUpdate ? "changed, and the peer was requested to change its own" : "changed");
         }
         catch (Exception e) when (e is KtlsRekeyException or NotSupportedException)
         {
@@ -158,7 +166,10 @@ internal sealed class InteractiveSession(
         }
     }
 
-    private async Task WriteAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken)
+    private Task WriteAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken) =>
+        _writing = WriteAndCountAsync(data, cancellationToken);
+
+    private async Task WriteAndCountAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken)
     {
         await stream.WriteAsync(data, cancellationToken);
         _sent += data.Length;

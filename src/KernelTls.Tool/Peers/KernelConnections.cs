@@ -7,15 +7,21 @@ using KernelTls.Tool.Readers;
 
 namespace KernelTls.Tool.Peers;
 
-/// <summary>Connections by this library: what is offloaded, whether sessions are resumed, what the peer makes of a KeyUpdate.</summary>
+/// <summary>
+/// Makes connections with this library to determine what is offloaded, whether sessions are resumed, and how the peer
+/// handles a KeyUpdate.
+/// </summary>
 internal sealed class KernelConnections(PeerSettings peer, Conversation conversation, SslApplicationProtocol[] protocols)
 {
-    /// <summary>Where keys in the kernel cannot change, OpenSSL on the socket does it.</summary>
+    /// <summary>
+    /// Gets the options for a connection that can change keys. If keys in the kernel cannot change, OpenSSL uses the
+    /// socket.
+    /// </summary>
     private static KtlsOptions RekeyOptions => KtlsPlatform.CanRekey
         ? new KtlsOptions { Mode = KtlsMode.Preferred }
         : new KtlsOptions { Mode = KtlsMode.Disabled, DirectOpenSsl = true };
 
-    /// <summary>One connection, as an application would have it.</summary>
+    /// <summary>Makes one connection as an application would.</summary>
     public async Task<ProbeReport.OffloadReport> OffloadAsync(CancellationToken cancellationToken)
     {
         SortedDictionary<string, long>? before = KernelCounters.ReadFirst();
@@ -33,9 +39,11 @@ internal sealed class KernelConnections(PeerSettings peer, Conversation conversa
             KernelCounters.Changes(before, TlsStat.Read()));
     }
 
-    /// <summary>A connection that leaves its session behind, and one that would resume it and changes its keys.</summary>
-    /// <param name="padded">The peer pads its records, so that a KeyUpdate of its own does not show.</param>
-    /// <param name="cancellationToken">Ends the command.</param>
+    /// <summary>
+    /// Makes one connection that leaves a session, and a second that resumes it if possible and changes its keys.
+    /// </summary>
+    /// <param name="padded">Whether the peer pads its records, which hides its KeyUpdate.</param>
+    /// <param name="cancellationToken">The token to monitor for cancellation requests.</param>
     public async Task<(bool? Resumed, ProbeReport.KeyUpdateReport KeyUpdate)> ResumeAndUpdateAsync(
         bool padded, CancellationToken cancellationToken)
     {
@@ -59,7 +67,7 @@ internal sealed class KernelConnections(PeerSettings peer, Conversation conversa
         bool resumed = second.IsResumed;
         return (resumed, second.SslProtocol == SslProtocols.Tls13
             ? await UpdateAsync(second, relay.Inbound, padded, cancellationToken)
-            : NotTried("KeyUpdate is a message of TLS 1.3; earlier versions have one key."));
+            : NotTried("KeyUpdate is a message of TLS 1.3. Earlier versions do not change keys."));
     }
 
     private static ProbeReport.KeyUpdateReport NotTried(string why) => new(ProbeReport.KeyUpdateOutcome.NotTried, why);
@@ -85,24 +93,24 @@ internal sealed class KernelConnections(PeerSettings peer, Conversation conversa
         bool answered = inbound.Records.Skip(seen).Any(r => r.Length == KeyUpdateMessage + overhead);
         return (heard, answered) switch
         {
-            ( > 0, true) => new(ProbeReport.KeyUpdateOutcome.Answered, "The peer read what came under the new key, and changed its own when asked."),
-            ( > 0, false) when padded => new(ProbeReport.KeyUpdateOutcome.Accepted, "The peer read what came under the new key; its records are padded, so that a KeyUpdate of its own does not show."),
-            ( > 0, false) => new(ProbeReport.KeyUpdateOutcome.Accepted, "The peer read what came under the new key, and did not change its own, though asked (RFC 8446, section 4.6.3)."),
+            ( > 0, true) => new(ProbeReport.KeyUpdateOutcome.Answered, "The peer read data under the new key and changed its own key as requested."),
+            ( > 0, false) when padded => new(ProbeReport.KeyUpdateOutcome.Accepted, "The peer read data under the new key. Its records are padded, so its own KeyUpdate cannot be detected."),
+            ( > 0, false) => new(ProbeReport.KeyUpdateOutcome.Accepted, "The peer read data under the new key but did not change its own key as requested (RFC 8446, section 4.6.3)."),
             _ when ending.Kind == Conversation.EndingKind.Broken => new(ProbeReport.KeyUpdateOutcome.Refused, ending.Detail),
-            _ when ending.Kind == Conversation.EndingKind.Closed => new(ProbeReport.KeyUpdateOutcome.Refused, "The peer closed the connection without an answer."),
-            _ => new(ProbeReport.KeyUpdateOutcome.Unknown, "The peer said nothing afterwards, so that it is not known whether it understood."),
+            _ when ending.Kind == Conversation.EndingKind.Closed => new(ProbeReport.KeyUpdateOutcome.Refused, "The peer closed the connection without a response."),
+            _ => new(ProbeReport.KeyUpdateOutcome.Unknown, "The peer sent nothing afterwards, so it is unknown whether it accepted the KeyUpdate."),
         };
     }
 
-    /// <summary>A stream whose handshake is done. The socket goes with it.</summary>
+    /// <summary>Returns a stream after its handshake. The stream owns the socket.</summary>
     private async Task<KtlsStream> OpenAsync(Socket socket, KtlsOptions options, CancellationToken cancellationToken)
     {
-        CertificateJudge judge = new(peer.Insecure);
+        CertificateValidator validator = new(peer.Insecure);
         KtlsStream stream = new(new NetworkStream(socket, ownsSocket: true), leaveInnerStreamOpen: false, options);
         try
         {
-            await peer.ShakeHandsAsync(
-                token => stream.AuthenticateAsClientAsync(peer.NewOptions(judge, protocols), token), judge, scanner: null, cancellationToken);
+            await peer.PerformHandshakeAsync(
+                token => stream.AuthenticateAsClientAsync(peer.NewOptions(validator, protocols), token), validator, scanner: null, cancellationToken);
             return stream;
         }
         catch

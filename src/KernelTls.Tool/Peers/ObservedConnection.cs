@@ -6,7 +6,9 @@ using KernelTls.Tool.Commands;
 
 namespace KernelTls.Tool.Peers;
 
-/// <summary>A connection by the stock stream that is looked at record by record: what any client would get from this peer.</summary>
+/// <summary>
+/// Makes a connection with the stock SslStream and observes its records: what any client would get from this peer.
+/// </summary>
 internal sealed class ObservedConnection
 {
     private readonly List<int> _plaintexts = [];
@@ -24,29 +26,31 @@ internal sealed class ObservedConnection
 
     public long ControlBytes => _controlBytes;
 
-    /// <summary>Connects, talks, and reads.</summary>
-    /// <exception cref="ToolFailedException">No handshake came about.</exception>
+    /// <summary>Connects, performs the handshake and holds the conversation.</summary>
+    /// <exception cref="ToolFailedException">The handshake failed.</exception>
     public static async Task<ObservedConnection> RunAsync(
         PeerSettings peer, Conversation conversation, SslApplicationProtocol[] protocols, CancellationToken cancellationToken)
     {
-        CertificateJudge judge = new(peer.Insecure);
+        CertificateValidator validator = new(peer.Insecure);
         await using RecordTap tap = new(new NetworkStream(await peer.ConnectAsync(cancellationToken), ownsSocket: true));
         await using SslStream stream = new(tap);
         long started = Stopwatch.GetTimestamp();
-        await peer.ShakeHandsAsync(
-            token => stream.AuthenticateAsClientAsync(peer.NewOptions(judge, protocols), token), judge, tap.Inbound, cancellationToken);
+        await peer.PerformHandshakeAsync(
+            token => stream.AuthenticateAsClientAsync(peer.NewOptions(validator, protocols), token), validator, tap.Inbound, cancellationToken);
         ObservedConnection connection = new(new(
             stream.SslProtocol,
             stream.NegotiatedCipherSuite,
             stream.NegotiatedApplicationProtocol.ToString(),
             Math.Round(Stopwatch.GetElapsedTime(started).TotalMilliseconds, 1),
             tap.Inbound.Total,
-            judge.Facts));
+            validator.Facts));
         await connection.ListenAsync(stream, tap, conversation, cancellationToken);
         return connection;
     }
 
-    /// <summary>Bytes of a TLS 1.3 record that are neither data nor padding: the inner type and the tag.</summary>
+    /// <summary>
+    /// Returns the number of bytes of a TLS 1.3 record that are neither data nor padding: the inner type and the tag.
+    /// </summary>
     public static int Overhead(TlsCipherSuite suite) => suite == TlsCipherSuite.TLS_AES_128_CCM_8_SHA256 ? 9 : 17;
 
     private async Task ListenAsync(SslStream stream, RecordTap tap, Conversation conversation, CancellationToken cancellationToken)
@@ -58,7 +62,7 @@ internal sealed class ObservedConnection
             stream,
             count =>
             {
-                // The read took records without data, then one with it: the tap gives no more than one at a time.
+                // The read took records without data, then one with data: the tap returns at most one record at a time.
                 IReadOnlyList<RecordScanner.RecordHeader> records = inbound.Records;
                 CountControl(records.Skip(seen).SkipLast(1));
                 seen = records.Count;
@@ -67,7 +71,7 @@ internal sealed class ObservedConnection
             },
             cancellationToken);
 
-        // Where TLS ended before TCP, the last record was close_notify.
+        // If TLS ended before TCP, the last record was close_notify.
         bool alert = ending.Kind == Conversation.EndingKind.Closed && !tap.Ended;
         CountControl(inbound.Records.Skip(seen).SkipLast(alert ? 1 : 0));
         Records = Summarize(stream.SslProtocol, ending);

@@ -4,21 +4,21 @@ using System.Net;
 
 namespace KernelTls.Tool.Peers;
 
-/// <summary>HOST:PORT as users type it.</summary>
-/// <param name="Host">A name or an address, an IPv6 address without brackets.</param>
-/// <param name="Port">1 to 65535.</param>
+/// <summary>Represents HOST:PORT as typed by the user.</summary>
+/// <param name="Host">The name or address. An IPv6 address has no brackets.</param>
+/// <param name="Port">The port, 1 to 65535.</param>
 internal sealed record PeerAddress(string Host, int Port)
 {
     public override string ToString() => Host.Contains(':', StringComparison.Ordinal) ? $"[{Host}]:{Port}" : $"{Host}:{Port}";
 
-    /// <summary>For System.CommandLine; what is wrong becomes the result's error.</summary>
+    /// <summary>Parses an argument for System.CommandLine. An invalid value becomes the result's error.</summary>
     public static PeerAddress? Parse(ArgumentResult result)
     {
         string text = result.Tokens[0].Value;
         PeerAddress? address = TryParse(text);
         if (address is null)
         {
-            result.AddError($"'{text}' is no HOST:PORT: expected a name or an address, a colon and a port from 1 to 65535, such as example.com:443 or [::1]:8443.");
+            result.AddError($"'{text}' is not HOST:PORT: expected a name or an address, a colon and a port from 1 to 65535, such as example.com:443 or [::1]:8443.");
         }
 
         return address;

@@ -6,7 +6,7 @@ using System.Security.Cryptography.X509Certificates;
 
 namespace KernelTls.Tool.Peers;
 
-/// <summary>The arguments that probe and connect share: whom to talk to, and whom to trust.</summary>
+/// <summary>Defines the arguments that probe and connect share: the peer and the trusted certificates.</summary>
 internal sealed class PeerArguments
 {
     private const double LongestSeconds = 3600;
@@ -20,25 +20,25 @@ internal sealed class PeerArguments
 
     private readonly Option<string?> _serverName = new("--server-name")
     {
-        Description = "The name to ask for and to find in the certificate. Default: HOST.",
+        Description = "The name to request and to expect in the certificate. Default: HOST.",
         HelpName = "NAME",
     };
 
     private readonly Option<string?> _authority = new("--ca")
     {
-        Description = "Trust the certificates of this PEM file, and no others. Default: those that this machine trusts.",
+        Description = "Trust only the certificates in this PEM file. Default: those that this machine trusts.",
         HelpName = "FILE",
     };
 
-    private readonly Option<bool> _insecure = new("--insecure") { Description = "Go on where the certificate is not trusted." };
+    private readonly Option<bool> _insecure = new("--insecure") { Description = "Continue if the certificate is not trusted." };
 
     private readonly Option<string?> _version = new("--tls")
     {
-        Description = "Offer this version only. Default: 1.2 and 1.3.",
+        Description = "Offer only this version. Default: 1.2 and 1.3.",
         HelpName = "1.2|1.3",
     };
 
-    private readonly Option<TimeSpan?> _timeout = Seconds("--timeout", s_standardTimeout, "How long to wait for the connection, and for the handshake.");
+    private readonly Option<TimeSpan?> _timeout = Seconds("--timeout", s_standardTimeout, "The time limit for the connection, and for the handshake.");
 
     public PeerArguments(Command command)
     {
@@ -54,8 +54,8 @@ internal sealed class PeerArguments
         command.Options.Add(_timeout);
     }
 
-    /// <summary>What was asked for.</summary>
-    /// <exception cref="ToolFailedException">The file of certificates cannot be read.</exception>
+    /// <summary>Reads the arguments.</summary>
+    /// <exception cref="ToolFailedException">The certificate file cannot be read.</exception>
     public PeerSettings Read(ParseResult arguments)
     {
         PeerAddress address = arguments.GetValue(_address)!;
@@ -73,7 +73,7 @@ internal sealed class PeerArguments
             arguments.GetValue(_timeout) ?? s_standardTimeout);
     }
 
-    /// <summary>An option in seconds, fractions allowed, up to an hour.</summary>
+    /// <summary>Creates an option in seconds, with fractions, up to an hour.</summary>
     public static Option<TimeSpan?> Seconds(string name, TimeSpan standard, string description) => new(name)
     {
         Description = $"{description} Default: {standard.TotalSeconds}.",
@@ -91,7 +91,7 @@ internal sealed class PeerArguments
         },
     };
 
-    /// <summary>A validator: the option's one value is as expected, or the error says what was.</summary>
+    /// <summary>Validates an option's single value. The error says what was expected.</summary>
     public static void Expect(OptionResult result, Func<string, bool> isExpected, string expectation)
     {
         if (result.Tokens is [{ Value: { } value }] && !isExpected(value))
@@ -114,6 +114,6 @@ internal sealed class PeerArguments
 
         return certificates.Count > 0
             ? certificates
-            : throw new ToolFailedException(ExitCode.WrongUsage, $"--ca '{path}' has no PEM certificate in it.");
+            : throw new ToolFailedException(ExitCode.WrongUsage, $"--ca '{path}' contains no PEM certificate.");
     }
 }

@@ -5,13 +5,15 @@ using System.Security.Cryptography.X509Certificates;
 
 namespace KernelTls.Tool.Peers;
 
-/// <summary>Whom to talk to and whom to trust.</summary>
-/// <param name="Address">Where the peer is.</param>
-/// <param name="ServerName">The name in ClientHello and certificate.</param>
-/// <param name="Authorities">Who is trusted; <see langword="null"/>: whom this machine trusts.</param>
-/// <param name="Insecure">Go on with a certificate that is not trusted.</param>
-/// <param name="Versions">What to offer.</param>
-/// <param name="Timeout">For the connection, and for the handshake.</param>
+/// <summary>Contains the peer and the trusted certificates.</summary>
+/// <param name="Address">The address of the peer.</param>
+/// <param name="ServerName">The name in the ClientHello and the certificate.</param>
+/// <param name="Authorities">
+/// The trusted certificates, or <see langword="null"/> for those that this machine trusts.
+/// </param>
+/// <param name="Insecure">Whether to accept a certificate that is not trusted.</param>
+/// <param name="Versions">The versions to offer.</param>
+/// <param name="Timeout">The time limit for the connection, and for the handshake.</param>
 internal sealed record PeerSettings(
     PeerAddress Address,
     string ServerName,
@@ -20,16 +22,18 @@ internal sealed record PeerSettings(
     SslProtocols Versions,
     TimeSpan Timeout)
 {
-    /// <summary>The options of every connection to this peer: equal ones, so that sessions can be resumed.</summary>
-    /// <param name="judge">Hears about the certificate.</param>
-    /// <param name="protocols">What ALPN offers.</param>
-    public SslClientAuthenticationOptions NewOptions(CertificateJudge judge, params SslApplicationProtocol[] protocols)
+    /// <summary>
+    /// Returns the options of a connection to this peer. They are equal each time, so that sessions can be resumed.
+    /// </summary>
+    /// <param name="validator">The object that validates the certificate.</param>
+    /// <param name="protocols">The ALPN protocols to offer.</param>
+    public SslClientAuthenticationOptions NewOptions(CertificateValidator validator, params SslApplicationProtocol[] protocols)
     {
         SslClientAuthenticationOptions options = new()
         {
             TargetHost = ServerName,
             EnabledSslProtocols = Versions,
-            RemoteCertificateValidationCallback = judge.Validate,
+            RemoteCertificateValidationCallback = validator.Validate,
             ApplicationProtocols = protocols.Length == 0 ? null : [.. protocols],
             CertificateRevocationCheckMode = X509RevocationMode.NoCheck,
         };
@@ -47,8 +51,8 @@ internal sealed record PeerSettings(
         return options;
     }
 
-    /// <summary>A TCP connection to the peer.</summary>
-    /// <exception cref="ToolFailedException">There is none to be had.</exception>
+    /// <summary>Opens a TCP connection to the peer.</summary>
+    /// <exception cref="ToolFailedException">The connection failed.</exception>
     public async Task<Socket> ConnectAsync(CancellationToken cancellationToken)
     {
         using CancellationTokenSource limit = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
@@ -63,7 +67,7 @@ internal sealed record PeerSettings(
         {
             socket.Dispose();
             throw new ToolFailedException(
-                ExitCode.Unreachable, $"{Address} cannot be reached: {e.Message} ({e.SocketErrorCode}). Is the name right, and does the server listen there?", e);
+                ExitCode.Unreachable, $"{Address} cannot be reached: {e.Message} ({e.SocketErrorCode}). Check the name, and that the server listens on this port.", e);
         }
         catch (OperationCanceledException) when (!cancellationToken.IsCancellationRequested)
         {
@@ -78,14 +82,14 @@ internal sealed record PeerSettings(
         }
     }
 
-    /// <summary>Shakes hands; what fails says why.</summary>
-    /// <param name="handshake">Gets a token that ends with the time limit.</param>
-    /// <param name="judge">Knows whether the certificate was the reason.</param>
-    /// <param name="scanner">Has seen what the peer said, where somebody listened.</param>
-    /// <param name="cancellationToken">Ends the command.</param>
-    /// <exception cref="ToolFailedException">No handshake came about.</exception>
-    public async Task ShakeHandsAsync(
-        Func<CancellationToken, Task> handshake, CertificateJudge judge, RecordScanner? scanner, CancellationToken cancellationToken)
+    /// <summary>Performs the handshake, and explains failures.</summary>
+    /// <param name="handshake">The handshake. Its token is canceled by the time limit.</param>
+    /// <param name="validator">The object that has validated the certificate.</param>
+    /// <param name="scanner">The scanner of the peer's data, or null.</param>
+    /// <param name="cancellationToken">The token to monitor for cancellation requests.</param>
+    /// <exception cref="ToolFailedException">The handshake failed.</exception>
+    public async Task PerformHandshakeAsync(
+        Func<CancellationToken, Task> handshake, CertificateValidator validator, RecordScanner? scanner, CancellationToken cancellationToken)
     {
         using CancellationTokenSource limit = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken);
         limit.CancelAfter(Timeout);
@@ -95,43 +99,43 @@ internal sealed record PeerSettings(
         }
         catch (OperationCanceledException) when (!cancellationToken.IsCancellationRequested)
         {
-            string heard = scanner is { Total: 0 } ? ", and the peer has said nothing: does it speak TLS?" : ".";
+            string heard = scanner is { Total: 0 } ? ", and the peer has sent nothing. Check that it uses TLS." : ".";
             throw new ToolFailedException(ExitCode.NoHandshake, $"No handshake with {Address} in {Timeout.TotalSeconds} s (--timeout){heard}");
         }
         catch (Exception e) when (e is AuthenticationException or IOException or SocketException)
         {
             cancellationToken.ThrowIfCancellationRequested();
-            throw Explain(e, judge, scanner);
+            throw Explain(e, validator, scanner);
         }
     }
 
-    private ToolFailedException Explain(Exception failure, CertificateJudge judge, RecordScanner? scanner)
+    private ToolFailedException Explain(Exception failure, CertificateValidator validator, RecordScanner? scanner)
     {
-        if (judge.Refusal is { } refusal)
+        if (validator.Refusal is { } refusal)
         {
             return new ToolFailedException(
                 ExitCode.NotTrusted,
-                $"The certificate of {Address} is not trusted: {refusal}. Expected one for '{ServerName}' from an authority that is trusted here; --ca FILE trusts another one, --server-name NAME expects another name, --insecure goes on.",
+                $"The certificate of {Address} is not trusted: {refusal}. Expected one for '{ServerName}' from an authority that is trusted here. Use --ca FILE to trust another one, --server-name NAME to expect another name, or --insecure to continue.",
                 failure);
         }
 
         if (failure is KtlsNotAvailableException { Reason: var reason })
         {
             return new ToolFailedException(
-                ExitCode.NoHandshake, $"{Address} was reached, and kernel TLS, which was required, is not to be had. {Advice.Named(reason)}", failure);
+                ExitCode.NoHandshake, $"{Address} was reached, but kernel TLS, which was required, is not available. {Advice.Named(reason)}", failure);
         }
 
         string words = Describe(failure);
         bool notTls = scanner is { IsTls: false } || words.Contains("wrong version number", StringComparison.OrdinalIgnoreCase);
         return new ToolFailedException(
             ExitCode.NoHandshake,
-            notTls ? $"{Address} does not speak TLS{(scanner is null ? "" : $": it says {scanner.FirstBytes}")}. Is the port right?"
-                : scanner is { Total: 0 } ? $"{Address} closed the connection without a word of TLS. Is the port right? ({words})"
+            notTls ? $"{Address} does not use TLS{(scanner is null ? "" : $": it sent {scanner.FirstBytes}")}. Check the port."
+                : scanner is { Total: 0 } ? $"{Address} closed the connection before it sent any TLS data. Check the port. ({words})"
                 : $"The handshake with {Address} failed: {words}",
             failure);
     }
 
-    /// <summary>The exception's message and what is underneath.</summary>
+    /// <summary>Returns the messages of the exception and its inner exceptions.</summary>
     public static string Describe(Exception failure) => failure.InnerException is { } inner && inner.Message != failure.Message
         ? $"{failure.Message} ({Describe(inner)})"
         : failure.Message;

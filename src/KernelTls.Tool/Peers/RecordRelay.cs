@@ -4,8 +4,8 @@ using System.Net.Sockets;
 namespace KernelTls.Tool.Peers;
 
 /// <summary>
-/// Carries one connection between a socket of this process and the peer, and looks at its records as they pass: kernel TLS
-/// wants a real socket, and what is on the wire can be seen from outside only.
+/// Relays one connection between a socket of this process and the peer, and observes its records. Kernel TLS needs a
+/// real socket, whose records can only be observed outside.
 /// </summary>
 internal sealed class RecordRelay : IAsyncDisposable
 {
@@ -20,14 +20,15 @@ internal sealed class RecordRelay : IAsyncDisposable
         _pumps = Task.WhenAll(PumpAsync(near, far, new RecordScanner()), PumpAsync(far, near, Inbound));
     }
 
-    /// <summary>The end for TLS. The caller's to dispose.</summary>
+    /// <summary>Gets the socket for TLS. The caller must dispose it.</summary>
     public Socket Client { get; }
 
-    /// <summary>What the peer has sent.</summary>
+    /// <summary>Gets the scanner of the peer's data.</summary>
     public RecordScanner Inbound { get; } = new();
 
-    /// <param name="peer">A connection to the peer; the relay's from here.</param>
-    /// <param name="cancellationToken">Ends the wait.</param>
+    /// <summary>Starts a relay.</summary>
+    /// <param name="peer">The connection to the peer, which the relay owns from here on.</param>
+    /// <param name="cancellationToken">The token to monitor for cancellation requests.</param>
     public static async Task<RecordRelay> StartAsync(Socket peer, CancellationToken cancellationToken)
     {
         using Socket listener = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
@@ -38,7 +39,7 @@ internal sealed class RecordRelay : IAsyncDisposable
         Socket near = await listener.AcceptAsync(cancellationToken);
         while (!client.LocalEndPoint!.Equals(near.RemoteEndPoint))
         {
-            near.Dispose(); // somebody else on this machine
+            near.Dispose(); // another process on this machine
             near = await listener.AcceptAsync(cancellationToken);
         }
 
@@ -55,7 +56,7 @@ internal sealed class RecordRelay : IAsyncDisposable
         _end.Dispose();
     }
 
-    /// <summary>Ends with the connection, however that ends: the two ends see it for themselves.</summary>
+    /// <summary>Copies until the connection ends in any way. Both ends detect that themselves.</summary>
     private async Task PumpAsync(Socket from, Socket to, RecordScanner scanner)
     {
         byte[] buffer = new byte[64 * 1024];
@@ -74,7 +75,7 @@ internal sealed class RecordRelay : IAsyncDisposable
         }
         catch (Exception e) when (e is SocketException or OperationCanceledException or ObjectDisposedException)
         {
-            // Where the other direction has failed first, it has closed what this one reads from.
+            // If the other direction failed first, it has closed the socket that this one reads from.
             to.Close(timeout: 0);
         }
     }

@@ -4,8 +4,8 @@ using System.Text;
 namespace KernelTls.Tool.Peers;
 
 /// <summary>
-/// Finds the records in one direction of a TLS connection (RFC 8446, section 5.1) from the bytes that pass. One thread feeds it;
-/// <see cref="Records"/> may be read from any.
+/// Finds the records in one direction of a TLS connection (RFC 8446, section 5.1). One thread adds data; any thread may
+/// read <see cref="Records"/>.
 /// </summary>
 internal sealed class RecordScanner
 {
@@ -19,16 +19,18 @@ internal sealed class RecordScanner
     private int _headerFilled;
     private int _bodyLeft;
 
-    /// <summary>Bytes that have passed.</summary>
+    /// <summary>Gets the number of bytes scanned.</summary>
     public long Total { get; private set; }
 
-    /// <summary>Everything until now was records.</summary>
+    /// <summary>Gets a value that indicates whether all data so far consists of records.</summary>
     public bool IsTls { get; private set; } = true;
 
-    /// <summary>How many bytes are missing to the end of what is being received, a header or a body: never over a record's end.</summary>
+    /// <summary>
+    /// Gets the number of bytes up to the end of the current header or body. It never extends beyond a record.
+    /// </summary>
     public int Missing => !IsTls ? int.MaxValue : _bodyLeft > 0 ? _bodyLeft : HeaderLength - _headerFilled;
 
-    /// <summary>The records whose last byte has passed.</summary>
+    /// <summary>Gets the complete records.</summary>
     public IReadOnlyList<RecordHeader> Records
     {
         get
@@ -40,7 +42,7 @@ internal sealed class RecordScanner
         }
     }
 
-    /// <summary>How it began, as text for people.</summary>
+    /// <summary>Gets the first bytes as text.</summary>
     public string FirstBytes => $"'{Encoding.Latin1.GetString([.. _first]).ReplaceLineEndings(" ")}'";
 
     public void Push(ReadOnlySpan<byte> bytes)
@@ -95,8 +97,10 @@ internal sealed class RecordScanner
         _headerFilled = 0;
     }
 
-    /// <summary>A record, as seen from outside.</summary>
-    /// <param name="Type">The outer type: 22 handshake, 23 application data (TLS 1.3: anything encrypted).</param>
-    /// <param name="Length">Bytes behind the header.</param>
+    /// <summary>Describes a record, as visible on the wire.</summary>
+    /// <param name="Type">
+    /// The outer type: 22 for handshake, 23 for application data (in TLS 1.3, anything encrypted).
+    /// </param>
+    /// <param name="Length">The number of bytes after the header.</param>
     internal readonly record struct RecordHeader(byte Type, int Length);
 }

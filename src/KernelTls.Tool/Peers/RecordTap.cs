@@ -3,15 +3,15 @@ using System.Net.Sockets;
 namespace KernelTls.Tool.Peers;
 
 /// <summary>
-/// A connection that is read a record at a time: whoever reads through it has decrypted one record before it asks for the
-/// next, so that each read of plaintext can be told which records it took.
+/// Reads a connection one record at a time. The TLS stream above has decrypted one record before it reads the next, so
+/// each read of plaintext can be attributed to its records.
 /// </summary>
 internal sealed class RecordTap(NetworkStream inner) : Stream
 {
-    /// <summary>What the peer has sent.</summary>
+    /// <summary>Gets the scanner of the peer's data.</summary>
     public RecordScanner Inbound { get; } = new();
 
-    /// <summary>The peer has closed the TCP connection, and somebody has read so far.</summary>
+    /// <summary>Gets a value that indicates whether the end of the TCP connection has been read.</summary>
     public bool Ended { get; private set; }
 
     public override bool CanRead => true;

@@ -5,9 +5,11 @@ using System.Text;
 namespace KernelTls.Tool.Readers;
 
 /// <summary>
-/// Asks network devices by the ioctl SIOCETHTOOL (include/uapi/linux/ethtool.h). Only questions, which need no privilege.
-/// Layouts are the same on all 64-bit Linux; counts that the kernel gives are bounded before anything is read by them.
+/// Queries network devices by the ioctl SIOCETHTOOL (include/uapi/linux/ethtool.h). The queries need no privilege.
 /// </summary>
+/// <remarks>
+/// The layouts are the same on all 64-bit Linux systems. Counts from the kernel are bounded before use.
+/// </remarks>
 internal sealed unsafe partial class Ethtool : IDisposable
 {
     private const nuint SiocEthtool = 0x8946;
@@ -80,7 +82,7 @@ internal sealed unsafe partial class Ethtool : IDisposable
             return statistics;
         }
 
-        // struct ethtool_stats { cmd, n_stats, u64[n_stats] }; twice the room, because a driver may have more by now.
+        // struct ethtool_stats { cmd, n_stats, u64[n_stats] }. Twice the size, because a driver may have more by now.
         uint[] answer = new uint[2 + (4 * names.Length)];
         (answer[0], answer[1]) = (GetStatistics, (uint)names.Length);
         if (Ask(device, answer))
@@ -99,7 +101,7 @@ internal sealed unsafe partial class Ethtool : IDisposable
 
     private static bool IsTls(string name) => name.Contains("tls", StringComparison.OrdinalIgnoreCase);
 
-    /// <summary>The strings of a set; none where the driver has no such set.</summary>
+    /// <summary>Reads the strings of a set. Returns none if the driver does not have the set.</summary>
     private string[] ReadNames(string device, int set)
     {
         // struct ethtool_sset_info { cmd, reserved, u64 mask, u32[] counts }
@@ -112,10 +114,10 @@ internal sealed unsafe partial class Ethtool : IDisposable
         uint count = info[4];
         if (count > MostStrings)
         {
-            throw new IOException($"{device} claims to have {count} strings.");
+            throw new IOException($"{device} reports {count} strings, more than the limit of {MostStrings}.");
         }
 
-        // struct ethtool_gstrings { cmd, set, len, char[len][32] }; twice the room, as above.
+        // struct ethtool_gstrings { cmd, set, len, char[len][32] }. Twice the size, as for statistics.
         uint[] answer = new uint[3 + (2 * (int)count * StringLength / sizeof(uint))];
         (answer[0], answer[1], answer[2]) = (GetStrings, (uint)set, count);
         if (count == 0 || !Ask(device, answer))
@@ -134,8 +136,8 @@ internal sealed unsafe partial class Ethtool : IDisposable
         return names;
     }
 
-    /// <summary><see langword="false"/>: the driver does not answer such questions.</summary>
-    /// <exception cref="IOException">Anything else that went wrong.</exception>
+    /// <summary>Sends a query. Returns <see langword="false"/> if the driver does not support it.</summary>
+    /// <exception cref="IOException">The query failed for another reason.</exception>
     private bool Ask(string device, uint[] question)
     {
         fixed (uint* data = question)
@@ -145,7 +147,7 @@ internal sealed unsafe partial class Ethtool : IDisposable
             new Span<byte>(request, 40).Clear();
             if (Encoding.UTF8.GetByteCount(device) >= NameLength)
             {
-                throw new IOException($"'{device}' is no name of a network device.");
+                throw new IOException($"'{device}' is not a valid name of a network device.");
             }
 
             Encoding.UTF8.GetBytes(device, new Span<byte>(request, NameLength));
@@ -158,7 +160,7 @@ internal sealed unsafe partial class Ethtool : IDisposable
             int errno = Marshal.GetLastPInvokeError();
             return errno == OperationNotSupported
                 ? false
-                : throw new IOException(errno == NoSuchDevice ? "The device has gone." : Marshal.GetPInvokeErrorMessage(errno));
+                : throw new IOException(errno == NoSuchDevice ? "The device no longer exists." : Marshal.GetPInvokeErrorMessage(errno));
         }
     }
 

@@ -2,17 +2,20 @@ using System.Globalization;
 
 namespace KernelTls.Tool.Readers;
 
-/// <summary>The kernel's own counters of TLS sockets, before and after.</summary>
+/// <summary>Compares readings of the kernel's counters of TLS sockets.</summary>
 internal static class KernelCounters
 {
-    /// <summary>As <see cref="TlsStat.Read"/>, to compare with later: the trial by which this process finds out what it can do is in it.</summary>
+    /// <summary>
+    /// Reads the counters, as <see cref="TlsStat.Read"/>, for a later comparison. The connections of this process's own
+    /// probe are included.
+    /// </summary>
     public static SortedDictionary<string, long>? ReadFirst()
     {
         _ = KtlsPlatform.IsSupported;
         return TlsStat.Read();
     }
 
-    /// <summary>What rose or fell between two readings.</summary>
+    /// <summary>Returns the differences between two readings.</summary>
     public static SortedDictionary<string, long> Changes(
         IReadOnlyDictionary<string, long>? before, IReadOnlyDictionary<string, long>? after)
     {
@@ -29,7 +32,7 @@ internal static class KernelCounters
         return changes;
     }
 
-    /// <summary>One line of text, such as <c>TlsRxSw +1 TlsTxSw +1</c>.</summary>
+    /// <summary>Returns one line of text, such as <c>TlsRxSw +1 TlsTxSw +1</c>.</summary>
     public static string Describe(IReadOnlyDictionary<string, long> changes) => changes.Count == 0
         ? "none"
         : string.Join(' ', changes.Select(c => string.Create(CultureInfo.InvariantCulture, $"{c.Key} {c.Value:+0;-0}")));

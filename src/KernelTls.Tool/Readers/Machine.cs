@@ -5,27 +5,32 @@ using System.Text;
 
 namespace KernelTls.Tool.Readers;
 
-/// <summary>Facts about the machine that make a figure comparable, or not.</summary>
+/// <summary>Provides facts about the machine on which the comparability of measurements depends.</summary>
 internal static class Machine
 {
     private const string Tcg = "TCG";
     private const string UserModeLinux = "User-Mode Linux";
 
     /// <summary>
-    /// Names what this machine runs on: <c>User-Mode Linux</c>, <c>TCG</c> (qemu without hardware virtualization), the name or
-    /// signature of another hypervisor, or <see langword="null"/> where there is none or it cannot be told.
+    /// Gets the name of the machine's hypervisor: <c>User-Mode Linux</c>, <c>TCG</c> (qemu without hardware
+    /// virtualization), the name or signature of another hypervisor, or <see langword="null"/> if there is none or it
+    /// is unknown.
     /// </summary>
     public static string? Hypervisor { get; } = Name(ReadProcessors(), ReadSignature());
 
-    /// <summary>Tells whether times measured on this machine say nothing about a real one.</summary>
+    /// <summary>
+    /// Gets a value that indicates whether times measured on this machine do not apply to a real one.
+    /// </summary>
     public static bool IsEmulated => Caveat(Hypervisor) is not null;
 
-    /// <summary>Names the machine.</summary>
-    /// <param name="processors">The text of /proc/cpuinfo; empty where it cannot be read.</param>
-    /// <param name="signature">The hypervisor's signature by CPUID; <see langword="null"/> where there is none.</param>
+    /// <summary>Returns the name of the hypervisor.</summary>
+    /// <param name="processors">The text of /proc/cpuinfo, or an empty string if it cannot be read.</param>
+    /// <param name="signature">
+    /// The hypervisor's signature from CPUID, or <see langword="null"/> if there is none.
+    /// </param>
     public static string? Name(string processors, string? signature)
     {
-        // Programs on User-Mode Linux run on the real processor, and CPUID tells them about the machine below.
+        // Programs on User-Mode Linux run on the real processor, and CPUID describes the host machine.
         if (IsUserModeLinux(processors))
         {
             return UserModeLinux;
@@ -42,15 +47,17 @@ internal static class Machine
         };
     }
 
-    /// <summary>Returns what a reader of times must know about the machine of this name, or <see langword="null"/> if nothing.</summary>
+    /// <summary>
+    /// Returns a caveat about times measured on this hypervisor, or <see langword="null"/> if there is none.
+    /// </summary>
     public static string? Caveat(string? hypervisor) => hypervisor switch
     {
-        UserModeLinux => "This machine is User-Mode Linux, a process of another kernel: its times say nothing about a real one. eng/bench counts instructions instead.",
-        Tcg => "This machine is emulated (TCG): its times say nothing about a real one. eng/bench counts instructions instead.",
+        UserModeLinux => "This machine is User-Mode Linux, a process of another kernel: its times do not apply to a real one. eng/bench counts instructions instead.",
+        Tcg => "This machine is emulated (TCG): its times do not apply to a real one. eng/bench counts instructions instead.",
         _ => null,
     };
 
-    /// <summary>A whole number in /proc/sys, or <see langword="null"/>.</summary>
+    /// <summary>Reads an integer from /proc/sys, or returns <see langword="null"/>.</summary>
     public static long? Sysctl(string name)
     {
         try

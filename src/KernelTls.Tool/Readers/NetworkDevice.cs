@@ -1,24 +1,24 @@
 namespace KernelTls.Tool.Readers;
 
-/// <summary>What a network device says about TLS.</summary>
-/// <param name="Name">The device.</param>
-/// <param name="Features">Its features that are about TLS, such as <c>tls-hw-tx-offload</c>.</param>
-/// <param name="Statistics">Its statistics that are about TLS, by the driver's names.</param>
-/// <param name="Error">Why the device could not be asked; else <see langword="null"/>.</param>
+/// <summary>Describes the TLS support of a network device.</summary>
+/// <param name="Name">The name of the device.</param>
+/// <param name="Features">Its TLS features, such as <c>tls-hw-tx-offload</c>.</param>
+/// <param name="Statistics">Its TLS statistics, by the driver's names.</param>
+/// <param name="Error">The reason why the device could not be queried, or <see langword="null"/>.</param>
 internal sealed record NetworkDevice(
     string Name,
     IReadOnlyList<NetworkDevice.Feature> Features,
     IReadOnlyDictionary<string, ulong> Statistics,
     string? Error)
 {
-    /// <summary>One offload feature, as <c>ethtool -k</c> shows it.</summary>
+    /// <summary>Describes one offload feature, as shown by <c>ethtool -k</c>.</summary>
     /// <param name="Name">The kernel's name.</param>
-    /// <param name="Available">The device has it and lets it be switched.</param>
-    /// <param name="Active">It is on.</param>
-    /// <param name="Fixed">It cannot be switched.</param>
+    /// <param name="Available">Whether the device supports the feature and allows changing it.</param>
+    /// <param name="Active">Whether it is on.</param>
+    /// <param name="Fixed">Whether it cannot be changed.</param>
     internal sealed record Feature(string Name, bool Available, bool Active, bool Fixed);
 
-    /// <summary>Every device of this network namespace, asked by <see cref="Ethtool"/>.</summary>
+    /// <summary>Returns all devices of this network namespace, queried by <see cref="Ethtool"/>.</summary>
     public static IReadOnlyList<NetworkDevice> ReadAll()
     {
         const string Devices = "/sys/class/net";

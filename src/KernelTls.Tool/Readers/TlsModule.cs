@@ -2,18 +2,20 @@ using System.Globalization;
 
 namespace KernelTls.Tool.Readers;
 
-/// <summary>What is known of the kernel's tls module, from files alone: looking loads nothing.</summary>
-/// <param name="State">Where it is.</param>
-/// <param name="LoadedByLooking">It was not loaded before this process asked the kernel for kernel TLS, which loads it.</param>
-/// <param name="CanLoad">This process has CAP_NET_ADMIN on the host: asking the kernel for TLS loads the module.</param>
-/// <param name="InContainer">Signs of a container or another user namespace.</param>
-/// <param name="ToDo">What to do, or why there is nothing to do.</param>
+/// <summary>Describes the kernel's tls module, from files alone. Reading them does not load the module.</summary>
+/// <param name="State">The state of the module.</param>
+/// <param name="LoadedByLooking">Whether the module was loaded by this process's probe.</param>
+/// <param name="CanLoad">
+/// Whether this process has CAP_NET_ADMIN on the host, in which case a request for kernel TLS loads the module.
+/// </param>
+/// <param name="InContainer">Whether there are signs of a container or another user namespace.</param>
+/// <param name="ToDo">The advice.</param>
 internal sealed record TlsModule(TlsModuleState State, bool LoadedByLooking, bool CanLoad, bool InContainer, string ToDo)
 {
     private const int CapNetAdmin = 12;
 
-    /// <summary>The state now.</summary>
-    /// <param name="root">Where the file system begins; tests have their own.</param>
+    /// <summary>Reads the current state.</summary>
+    /// <param name="root">The root of the file system; tests use their own.</param>
     /// <param name="release">The kernel's release.</param>
     public static TlsModule Read(string root, string release)
     {
@@ -28,14 +30,14 @@ internal sealed record TlsModule(TlsModuleState State, bool LoadedByLooking, boo
         return new TlsModule(state, false, canLoad, container, Advise(state, canLoad, container));
     }
 
-    /// <summary>The state now, and whether it has changed since.</summary>
-    /// <param name="before">Read before the kernel was asked for kernel TLS.</param>
-    /// <param name="refused">The kernel was asked, and had none.</param>
+    /// <summary>Returns this state, updated by what changed since an earlier reading.</summary>
+    /// <param name="before">The state before the probe of the kernel.</param>
+    /// <param name="refused">Whether the probe found no kernel TLS.</param>
     public TlsModule After(TlsModule before, bool refused) => this with
     {
         LoadedByLooking = State == TlsModuleState.Loaded && before.State is TlsModuleState.Loadable or TlsModuleState.NotVisible,
         ToDo = refused && CanLoad && State == TlsModuleState.Loadable
-            ? "It was not loaded when it was asked for, and modprobe tls says why: blacklisted (/etc/modprobe.d, module_blacklist= on the kernel's command line), or not signed where the kernel wants that."
+            ? "It was not loaded on request. modprobe tls shows why: it is blacklisted (/etc/modprobe.d, module_blacklist= on the kernel's command line), or not signed although the kernel requires that."
             : ToDo,
     };
 
@@ -63,15 +65,15 @@ internal sealed record TlsModule(TlsModuleState State, bool LoadedByLooking, boo
 
     private static string Advise(TlsModuleState state, bool canLoad, bool container) => state switch
     {
-        TlsModuleState.Loaded or TlsModuleState.BuiltIn => "Nothing to do.",
-        TlsModuleState.Loadable when canLoad => "modprobe tls (and echo tls > /etc/modules-load.d/tls.conf to keep it over restarts).",
+        TlsModuleState.Loaded or TlsModuleState.BuiltIn => "No action is needed.",
+        TlsModuleState.Loadable when canLoad => "modprobe tls (and echo tls > /etc/modules-load.d/tls.conf to load it after restarts).",
         TlsModuleState.Loadable or TlsModuleState.NotVisible when container =>
             "Load it on the host: modprobe tls, as root there. A container cannot load modules; every container uses the host's.",
         TlsModuleState.Loadable =>
-            "modprobe tls as root: this process lacks CAP_NET_ADMIN on the host, so that the kernel does not load it by itself.",
+            "modprobe tls as root: this process lacks CAP_NET_ADMIN on the host, so the kernel does not load it automatically.",
         TlsModuleState.Absent =>
             "This kernel was built or installed without it (CONFIG_TLS): install the distribution's full kernel, or its package of extra modules.",
-        _ => "No modules of this kernel can be seen from here: try modprobe tls as root on the host; if that finds nothing, the kernel has none (CONFIG_TLS).",
+        _ => "The modules of this kernel are not visible here: try modprobe tls as root on the host. If that finds nothing, the kernel has no tls module (CONFIG_TLS).",
     };
 
     private static bool IsContainer(string root) =>
@@ -81,7 +83,9 @@ internal sealed record TlsModule(TlsModuleState State, bool LoadedByLooking, boo
         || Directory.Exists(Path.Combine(root, "run/secrets/kubernetes.io"))
         || IsUserNamespace(root);
 
-    /// <summary>The host's own maps every user to itself.</summary>
+    /// <summary>
+    /// Returns whether this is another user namespace. The host's namespace maps every user to itself.
+    /// </summary>
     private static bool IsUserNamespace(string root)
     {
         string[] lines = Lines(root, "proc/self/uid_map");

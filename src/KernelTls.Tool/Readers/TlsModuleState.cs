@@ -1,23 +1,25 @@
 namespace KernelTls.Tool.Readers;
 
-/// <summary>Where the kernel's tls module is.</summary>
+/// <summary>Specifies the state of the kernel's tls module.</summary>
 internal enum TlsModuleState
 {
-    /// <summary>Loaded as a module.</summary>
+    /// <summary>The module is loaded.</summary>
     Loaded,
 
-    /// <summary>Part of the kernel's image.</summary>
+    /// <summary>The module is part of the kernel's image.</summary>
     BuiltIn,
 
-    /// <summary>On disk, not loaded.</summary>
+    /// <summary>The module is on disk but not loaded.</summary>
     Loadable,
 
-    /// <summary>This kernel's modules are here, and tls is not among them.</summary>
+    /// <summary>This kernel's modules are installed, and tls is not among them.</summary>
     Absent,
 
-    /// <summary>Not loaded, and this kernel's modules cannot be seen from here: a container, or a kernel from elsewhere.</summary>
+    /// <summary>
+    /// The module is not loaded, and this kernel's modules are not visible, for example in a container.
+    /// </summary>
     NotVisible,
 
-    /// <summary>Not Linux.</summary>
+    /// <summary>The operating system is not Linux.</summary>
     NotLinux,
 }

@@ -13,7 +13,7 @@ using Microsoft.Extensions.Logging;
 
 namespace KernelTls.Tool.Serving;
 
-/// <summary>The files of a directory over HTTPS.</summary>
+/// <summary>Serves the files of a directory over HTTPS.</summary>
 internal sealed class FileServer : IAsyncDisposable
 {
     private readonly PhysicalFileProvider _files;
@@ -51,8 +51,8 @@ internal sealed class FileServer : IAsyncDisposable
         });
     }
 
-    /// <summary>Serves until it is told to stop, then lets requests end.</summary>
-    /// <exception cref="ToolFailedException">The address cannot be listened on.</exception>
+    /// <summary>Serves until canceled, then waits for the current requests to end.</summary>
+    /// <exception cref="ToolFailedException">The server cannot listen on the address.</exception>
     public async Task RunAsync(CancellationToken cancellationToken)
     {
         try
@@ -62,7 +62,7 @@ internal sealed class FileServer : IAsyncDisposable
         catch (Exception e) when (e is IOException or SocketException or UnauthorizedAccessException)
         {
             throw new ToolFailedException(
-                ExitCode.Failed, $"cannot listen: {e.Message} Another --port or --address may be free; ports below 1024 need privilege.", e);
+                ExitCode.Failed, $"cannot listen: {e.Message} Try another --port or --address. Ports below 1024 require privilege.", e);
         }
 
         IServerAddressesFeature addresses = _application.Services.GetRequiredService<IServer>().Features.Get<IServerAddressesFeature>()!;

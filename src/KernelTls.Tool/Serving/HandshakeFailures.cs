@@ -4,13 +4,14 @@ using Microsoft.Extensions.Logging;
 
 namespace KernelTls.Tool.Serving;
 
-/// <summary>
-/// Why handshakes fail. Kestrel's connections know it only as a log entry of its own, which the stock TLS and kernel TLS both
-/// make, in the asynchronous flow of the connection that it is about. Thread-safe.
-/// </summary>
+/// <summary>Collects the reasons of failed handshakes from Kestrel's log. Thread-safe.</summary>
+/// <remarks>
+/// Kestrel reports the reason only by a log entry, which Kestrel's HTTPS middleware and kernel TLS both write in the
+/// asynchronous flow of the connection.
+/// </remarks>
 internal sealed class HandshakeFailures : ILoggerProvider, ILogger
 {
-    /// <summary>Under which Kestrel logs them, at <see cref="LogLevel.Debug"/>.</summary>
+    /// <summary>The category under which Kestrel logs them, at <see cref="LogLevel.Debug"/>.</summary>
     public const string Category = "Microsoft.AspNetCore.Server.Kestrel.Https.Internal.HttpsConnectionMiddleware";
 
     private const int Failed = 1;
@@ -18,7 +19,7 @@ internal sealed class HandshakeFailures : ILoggerProvider, ILogger
 
     private readonly AsyncLocal<StrongBox<string?>?> _watched = new();
 
-    /// <summary>What the handshake in this asynchronous flow fails of will be in the box.</summary>
+    /// <summary>Returns a box that receives the reason why the handshake in this asynchronous flow fails.</summary>
     public StrongBox<string?> Watch() => _watched.Value = new StrongBox<string?>();
 
     public ILogger CreateLogger(string categoryName) => this;

@@ -4,7 +4,9 @@ using KernelTls.Tool.Readers;
 
 namespace KernelTls.Tool.Serving;
 
-/// <summary>What <c>ktls serve</c> says: lines for people, or JSON objects with a member <c>event</c>. Thread-safe.</summary>
+/// <summary>
+/// Writes the messages of <c>ktls serve</c>, as text or as JSON objects with a member <c>event</c>. Thread-safe.
+/// </summary>
 internal sealed class ServeReport(Terminal terminal)
 {
     private readonly SortedDictionary<string, long>? _before = KernelCounters.ReadFirst();
@@ -19,8 +21,8 @@ internal sealed class ServeReport(Terminal terminal)
 
         terminal.Line($"serving {directory} at {address}");
         terminal.Line(KtlsPlatform.IsSupported
-            ? $"kernel TLS can be had here; {TlsStat.Path} before: {KernelCounters.Describe(KernelCounters.Changes(null, _before))}"
-            : $"no kernel TLS here, the stock TLS serves: {Advice.Named(KtlsPlatform.NotSupportedReason)}");
+            ? $"kernel TLS is available here; {TlsStat.Path} before: {KernelCounters.Describe(KernelCounters.Changes(null, _before))}"
+            : $"no kernel TLS here, the stock SslStream is used: {Advice.Named(KtlsPlatform.NotSupportedReason)}");
     }
 
     public void Opened(ServedConnections.Description connection)
@@ -48,11 +50,11 @@ internal sealed class ServeReport(Terminal terminal)
         }
     }
 
-    /// <summary>A connection that came to no handshake.</summary>
-    /// <param name="id">Kestrel's.</param>
-    /// <param name="client">Where it came from.</param>
-    /// <param name="seconds">How long it lasted.</param>
-    /// <param name="why">What the handshake failed of; null: it was not begun.</param>
+    /// <summary>Reports a connection without a completed handshake.</summary>
+    /// <param name="id">Kestrel's identifier of the connection.</param>
+    /// <param name="client">The client's address.</param>
+    /// <param name="seconds">The duration of the connection.</param>
+    /// <param name="why">The reason why the handshake failed, or null if it did not begin.</param>
     public void Failed(string id, string client, double seconds, string? why)
     {
         if (terminal.IsJson)
@@ -61,7 +63,7 @@ internal sealed class ServeReport(Terminal terminal)
         }
         else
         {
-            terminal.Line($"! {id} {client} no handshake, and the end after {seconds} s{(why is null ? "" : $": {why}")}");
+            terminal.Line($"! {id} {client} no handshake, closed after {seconds} s{(why is null ? "" : $": {why}")}");
         }
     }
 

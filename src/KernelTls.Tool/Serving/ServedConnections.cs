@@ -10,16 +10,16 @@ using Microsoft.AspNetCore.Server.Kestrel.Core.Features;
 
 namespace KernelTls.Tool.Serving;
 
-/// <summary>The connections, as a middleware in front of UseHttps and one behind it see them.</summary>
+/// <summary>Tracks the connections by a middleware in front of UseHttps and one behind it.</summary>
 internal sealed class ServedConnections(ServeReport report, HandshakeFailures failures)
 {
     private int _served;
     private int _open;
 
-    /// <summary>How many have been served.</summary>
+    /// <summary>Gets the number of connections served.</summary>
     public int Served => _served;
 
-    /// <summary>The middleware in front: tells of those that came to no handshake.</summary>
+    /// <summary>Creates the middleware in front, which reports connections without a completed handshake.</summary>
     public ConnectionDelegate Accept(ConnectionDelegate next) => async connection =>
     {
         long started = Stopwatch.GetTimestamp();
@@ -37,7 +37,7 @@ internal sealed class ServedConnections(ServeReport report, HandshakeFailures fa
         }
     };
 
-    /// <summary>The middleware behind.</summary>
+    /// <summary>Creates the middleware behind, which reports connections after the handshake.</summary>
     public ConnectionDelegate Track(ConnectionDelegate next) => async connection =>
     {
         ITlsHandshakeFeature tls = connection.Features.GetRequiredFeature<ITlsHandshakeFeature>();
@@ -69,12 +69,13 @@ internal sealed class ServedConnections(ServeReport report, HandshakeFailures fa
 
     private static double Seconds(long started) => Math.Round(Stopwatch.GetElapsedTime(started).TotalSeconds, 3);
 
-    /// <param name="Id">Kestrel's.</param>
-    /// <param name="Client">Where it comes from.</param>
+    /// <summary>Describes a connection.</summary>
+    /// <param name="Id">Kestrel's identifier.</param>
+    /// <param name="Client">The client's address.</param>
     /// <param name="Protocol">The TLS version.</param>
     /// <param name="CipherSuite">The suite.</param>
-    /// <param name="ApplicationProtocol">What ALPN came to, or empty.</param>
-    /// <param name="Offload">Who encrypts and decrypts; <c>stock</c>: the stock TLS serves it.</param>
+    /// <param name="ApplicationProtocol">The negotiated ALPN protocol, or an empty string.</param>
+    /// <param name="Offload">The data paths, or <c>stock</c> for a stock SslStream.</param>
     internal sealed record Description(
         string Id, string Client, SslProtocols Protocol, TlsCipherSuite? CipherSuite, string ApplicationProtocol, string Offload);
 }

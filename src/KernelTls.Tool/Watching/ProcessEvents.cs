@@ -3,17 +3,17 @@ using Microsoft.Diagnostics.Tracing;
 
 namespace KernelTls.Tool.Watching;
 
-/// <summary>The events of one process, counted. Thread-safe.</summary>
+/// <summary>Counts the events of one process. Thread-safe.</summary>
 internal sealed class ProcessEvents(int processId)
 {
     private readonly Lock _lock = new();
-    private readonly Dictionary<(string Role, string Protocol, string Cipher, string Send, string Receive), long> _connections = [];
+    private readonly Dictionary<(string Role, string Protocol, string Cipher, string Send, string Receive, string Library), long> _connections = [];
     private readonly SortedDictionary<string, long> _fallbacks = new(StringComparer.Ordinal);
     private readonly SortedDictionary<string, long> _failures = new(StringComparer.Ordinal);
     private readonly SortedDictionary<string, long> _others = new(StringComparer.Ordinal);
     private readonly SortedDictionary<string, double> _counters = new(StringComparer.Ordinal);
 
-    /// <summary>One event of the event source.</summary>
+    /// <summary>Adds one event of the event source.</summary>
     public void Add(TraceEvent e)
     {
         lock (_lock)
@@ -23,7 +23,8 @@ internal sealed class ProcessEvents(int processId)
                 case "HandshakeCompleted":
                     Count(_connections, (
                         Role(e), Text(e, "protocol"), Text(e, "cipherSuite"),
-                        Path(Text(e, "send"), Text(e, "sendReason")), Path(Text(e, "receive"), Text(e, "receiveReason"))));
+                        Path(Text(e, "send"), Text(e, "sendReason")), Path(Text(e, "receive"), Text(e, "receiveReason")),
+                        Text(e, "library")));
                     break;
                 case "Fallback":
                     Count(_fallbacks, Text(e, "reason"));
@@ -35,7 +36,7 @@ internal sealed class ProcessEvents(int processId)
                     TakeCounter(e);
                     break;
                 default:
-                    if (e.ID != (TraceEventID)0xFFFE) // the source's description of itself
+                    if (e.ID != (TraceEventID)0xFFFE) // the manifest of the source
                     {
                         Count(_others, e.EventName);
                     }
@@ -45,7 +46,7 @@ internal sealed class ProcessEvents(int processId)
         }
     }
 
-    /// <summary>What has been heard until now.</summary>
+    /// <summary>Returns the counts so far.</summary>
     public Snapshot Take()
     {
         lock (_lock)
@@ -53,7 +54,7 @@ internal sealed class ProcessEvents(int processId)
             return new Snapshot(
                 processId,
                 [.. _connections.OrderByDescending(c => c.Value).Select(c =>
-                    new Connections(c.Key.Role, c.Key.Protocol, c.Key.Cipher, c.Key.Send, c.Key.Receive, c.Value))],
+                    new Connections(c.Key.Role, c.Key.Protocol, c.Key.Cipher, c.Key.Send, c.Key.Receive, c.Key.Library, c.Value))],
                 new SortedDictionary<string, long>(_fallbacks, StringComparer.Ordinal),
                 new SortedDictionary<string, long>(_failures, StringComparer.Ordinal),
                 new SortedDictionary<string, long>(_others, StringComparer.Ordinal),
@@ -81,19 +82,22 @@ internal sealed class ProcessEvents(int processId)
         }
     }
 
+    /// <summary>Contains the number of handshakes with the same result.</summary>
     /// <param name="Role">client or server.</param>
     /// <param name="Protocol">The version.</param>
     /// <param name="CipherSuite">The suite.</param>
-    /// <param name="Send">Who encrypts and, if it is not the kernel, why.</param>
-    /// <param name="Receive">Who decrypts and, if it is not the kernel, why.</param>
-    /// <param name="Count">Handshakes that came to this.</param>
-    internal sealed record Connections(string Role, string Protocol, string CipherSuite, string Send, string Receive, long Count);
+    /// <param name="Send">The data path of the sending direction and, if it is not the kernel, the reason.</param>
+    /// <param name="Receive">The data path of the receiving direction and, if it is not the kernel, the reason.</param>
+    /// <param name="Library">The assembly whose woven code made them, or empty.</param>
+    /// <param name="Count">The number of handshakes.</param>
+    internal sealed record Connections(string Role, string Protocol, string CipherSuite, string Send, string Receive, string Library, long Count);
 
-    /// <param name="ProcessId">Whose.</param>
-    /// <param name="Handshakes">By what they came to.</param>
-    /// <param name="Fallbacks">Connections that the stock stream served, by reason.</param>
-    /// <param name="Failures">Handshakes that failed, by exception.</param>
-    /// <param name="Others">Other events, by name.</param>
+    /// <summary>Contains the counts at one time.</summary>
+    /// <param name="ProcessId">The process.</param>
+    /// <param name="Handshakes">The handshakes, by result.</param>
+    /// <param name="Fallbacks">The connections that the base class served, by reason.</param>
+    /// <param name="Failures">The failed handshakes, by exception.</param>
+    /// <param name="Others">The other events, by name.</param>
     /// <param name="Counters">The process's event counters, as last reported.</param>
     internal sealed record Snapshot(
         int ProcessId,

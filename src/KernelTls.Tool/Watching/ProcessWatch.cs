@@ -4,7 +4,9 @@ using Microsoft.Diagnostics.Tracing;
 
 namespace KernelTls.Tool.Watching;
 
-/// <summary>Listens to the event source <c>KernelTls</c> of another .NET process, by EventPipe. Nothing in that process changes.</summary>
+/// <summary>
+/// Listens to the event source <c>KernelTls</c> of another .NET process by EventPipe. Does not change that process.
+/// </summary>
 internal sealed class ProcessWatch : IAsyncDisposable
 {
     private const string Provider = "KernelTls";
@@ -20,13 +22,16 @@ internal sealed class ProcessWatch : IAsyncDisposable
         Ended = Task.Factory.StartNew(Listen, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default);
     }
 
-    /// <summary>What has been heard.</summary>
+    /// <summary>Gets the events received.</summary>
     public ProcessEvents Events { get; }
 
-    /// <summary>The process has ended, or the session.</summary>
+    /// <summary>Gets a task that completes when the process or the session has ended.</summary>
     public Task Ended { get; }
 
-    /// <exception cref="ToolFailedException">There is no such .NET process, or it does not let itself be watched.</exception>
+    /// <summary>Starts to listen.</summary>
+    /// <exception cref="ToolFailedException">
+    /// There is no such .NET process, or it does not permit diagnostics.
+    /// </exception>
     public static async Task<ProcessWatch> StartAsync(int processId, TimeSpan interval, CancellationToken cancellationToken)
     {
         Dictionary<string, string> arguments = new()
@@ -45,7 +50,7 @@ internal sealed class ProcessWatch : IAsyncDisposable
         {
             throw new ToolFailedException(
                 ExitCode.Failed,
-                $"process {processId} cannot be watched: {e.Message} Expected a running .NET process of this user, in this container and with the same TMPDIR, without DOTNET_EnableDiagnostics=0; there are: {Candidates()}.",
+                $"process {processId} cannot be watched: {e.Message} Expected a running .NET process of this user, in this container and with the same TMPDIR, without DOTNET_EnableDiagnostics=0. Candidates: {Candidates()}.",
                 e);
         }
     }
@@ -61,13 +66,13 @@ internal sealed class ProcessWatch : IAsyncDisposable
         catch (Exception e) when (e is DiagnosticsClientException or IOException or OperationCanceledException or TimeoutException
             or System.Net.Sockets.SocketException)
         {
-            // The process has gone, or does not answer: there is nothing left to stop, or no way to.
+            // The process has exited or does not respond. There is nothing to stop, or no way to stop it.
         }
 
         _session.Dispose();
     }
 
-    /// <summary>By the sockets that .NET processes leave in TMPDIR, and that outlive those that were killed.</summary>
+    /// <summary>Returns the .NET processes by the sockets in TMPDIR, which remain after a process was killed.</summary>
     private static string Candidates()
     {
         const int IdField = 2;
@@ -97,7 +102,7 @@ internal sealed class ProcessWatch : IAsyncDisposable
         }
         catch (Exception e) when (e is EndOfStreamException or IOException or FormatException)
         {
-            // The process died in the middle of an event.
+            // The process exited in the middle of an event.
         }
     }
 }

@@ -1,12 +1,12 @@
 namespace KernelTls.Tool.Watching;
 
-/// <summary>One look of <c>ktls top</c>.</summary>
-/// <param name="Time">When, UTC.</param>
-/// <param name="Seconds">Since the look before; 0 for the first.</param>
-/// <param name="Counters">The kernel's counters; <see langword="null"/>: it has none.</param>
-/// <param name="PerSecond">Those that changed, per second.</param>
-/// <param name="Process">What the watched process said, if there is one.</param>
-/// <param name="Ended">The watched process has ended.</param>
+/// <summary>Contains one sample of <c>ktls top</c>.</summary>
+/// <param name="Time">The time of the sample, UTC.</param>
+/// <param name="Seconds">The time since the previous sample; 0 for the first.</param>
+/// <param name="Counters">The kernel's counters, or <see langword="null"/> if it has none.</param>
+/// <param name="PerSecond">The rates of the counters that changed.</param>
+/// <param name="Process">The events of the watched process, or null.</param>
+/// <param name="Ended">Whether the watched process has ended.</param>
 internal sealed record TopFrame(
     DateTime Time,
     double Seconds,

@@ -5,10 +5,11 @@ using Spectre.Console.Rendering;
 
 namespace KernelTls.Tool.Watching;
 
-/// <summary>Shows looks: on a screen one over the other, piped one after the other.</summary>
+/// <summary>Shows samples: each replaces the previous one on a terminal, and follows it in redirected output.</summary>
 internal sealed class TopView(Terminal terminal)
 {
-    /// <param name="frames">Ends with the last one.</param>
+    /// <summary>Shows the samples.</summary>
+    /// <param name="frames">The samples, up to the last one.</param>
     public async Task ShowAsync(IAsyncEnumerable<TopFrame> frames)
     {
         if (terminal.IsJson)
@@ -78,8 +79,8 @@ internal sealed class TopView(Terminal terminal)
         {
             parts.Add(new Text($"Process {process.ProcessId}{(frame.Ended ? ", which has ended" : "")}: handshakes since the watch began"));
             parts.Add(terminal.NewTable(
-                ["count", "role", "version", "cipher suite", "send", "receive"],
-                process.Handshakes.Select(c => (string[])[Number(c.Count), c.Role, c.Protocol, c.CipherSuite, c.Send, c.Receive])));
+                ["count", "role", "version", "cipher suite", "send", "receive", "library"],
+                process.Handshakes.Select(c => (string[])[Number(c.Count), c.Role, c.Protocol, c.CipherSuite, c.Send, c.Receive, c.Library])));
             parts.AddRange(Sections(process).Select(s => new Text(Terminal.Harmless($"{s.Name}: {s.Values}"))));
         }
 

@@ -4,25 +4,26 @@ using KernelTls.IO;
 
 namespace KernelTls.Diagnostics;
 
-/// <summary>
-/// What one handshake on OpenSSL tells whoever listens: an activity with the stock stream's source, name and tags, so that a
-/// trace looks the same with kernel TLS; the events of the runtime's own source; its duration; events of this library.
-/// </summary>
+/// <summary>Reports one handshake on OpenSSL to listeners.</summary>
+/// <remarks>
+/// It reports an activity with SslStream's source, name and tags, so that traces look the same with kernel TLS; the
+/// events of the runtime's event source; the duration; and the events of this library.
+/// </remarks>
 internal readonly struct HandshakeTelemetry
 {
     private static readonly ActivitySource s_source = new("Experimental.System.Net.Security");
 
     private readonly Activity? _activity;
     private readonly bool _isServer;
-    private readonly bool _toldStart;
+    private readonly bool _reportedStart;
     private readonly long _started;
 
     private HandshakeTelemetry(bool isServer, string targetHost)
     {
         _isServer = isServer;
         _started = Stopwatch.GetTimestamp();
-        _toldStart = RuntimeTelemetry.IsEnabled;
-        if (_toldStart)
+        _reportedStart = RuntimeTelemetry.IsEnabled;
+        if (_reportedStart)
         {
             RuntimeTelemetry.Started(isServer, targetHost);
         }
@@ -53,10 +54,10 @@ internal readonly struct HandshakeTelemetry
             activity.Dispose();
         }
 
-        if (_toldStart)
+        if (_reportedStart)
         {
             RuntimeTelemetry.Completed(session.Protocol, _started);
-            session.NoteToldOpen();
+            session.NoteReportedOpen();
         }
 
         KtlsMeter.HandshakeCompleted(Stopwatch.GetElapsedTime(_started), session);
@@ -76,7 +77,7 @@ internal readonly struct HandshakeTelemetry
             activity.Dispose();
         }
 
-        if (_toldStart)
+        if (_reportedStart)
         {
             RuntimeTelemetry.Failed(_isServer, _started, failure);
         }

@@ -1,11 +1,11 @@
 namespace KernelTls.Diagnostics;
 
-/// <summary>Why this end changed its sending key.</summary>
+/// <summary>Specifies why this end changed its sending key.</summary>
 internal enum KeyUpdateCause
 {
     Application,
     Peer,
 
-    /// <summary>The key had sent as many records as <see cref="KtlsOptions.RecordLimit"/> allows.</summary>
+    /// <summary>The key had encrypted as many records as <see cref="KtlsOptions.RecordLimit"/> permits.</summary>
     RecordLimit,
 }

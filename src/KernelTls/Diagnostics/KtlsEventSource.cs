@@ -4,9 +4,10 @@ using KernelTls.IO;
 namespace KernelTls.Diagnostics;
 
 /// <summary>
-/// The event source <c>KernelTls</c>: what each handshake came to, why a connection fell back, keys that change, connections
-/// that fail; and counters of the same. Events cost a flag test while nobody listens, counters an addition for each.
+/// Implements the event source <c>KernelTls</c>: results of handshakes, fallbacks, key changes, failed connections, and
+/// their counters.
 /// </summary>
+/// <remarks>Without a listener an event costs one flag test, and a counter one addition.</remarks>
 [EventSource(Name = "KernelTls")]
 internal sealed class KtlsEventSource : EventSource
 {
@@ -20,14 +21,17 @@ internal sealed class KtlsEventSource : EventSource
 
     public static KtlsEventSource Log { get; } = new();
 
-    /// <summary>No fallback: the direction is in the kernel, or nobody asked for that.</summary>
+    /// <summary>
+    /// Returns whether the reason is no fallback: the direction is in the kernel, or kernel TLS was not requested for
+    /// it.
+    /// </summary>
     public static bool IsChoice(KtlsFallbackReason reason) => reason is KtlsFallbackReason.None
         or KtlsFallbackReason.NotEnabled
         or KtlsFallbackReason.DisabledByMode
         or KtlsFallbackReason.DirectionNotAsked
         or KtlsFallbackReason.DirectOpenSsl;
 
-    /// <summary>A handshake on OpenSSL ended well.</summary>
+    /// <summary>Reports that a handshake on OpenSSL succeeded.</summary>
     [NonEvent]
     public void HandshakeCompleted(TlsSession session)
     {
@@ -48,22 +52,25 @@ internal sealed class KtlsEventSource : EventSource
                 offload.Send.ToString(),
                 offload.SendFallbackReason.ToString(),
                 offload.Receive.ToString(),
-                offload.ReceiveFallbackReason.ToString());
+                offload.ReceiveFallbackReason.ToString(),
+                session.Library);
         }
     }
 
-    /// <summary>The base class takes over before the handshake, for a reason other than kernel TLS not being asked for.</summary>
+    /// <summary>
+    /// Reports that the base class performs the handshake, for a reason other than kernel TLS not being requested.
+    /// </summary>
     [NonEvent]
-    public void Fallback(bool isServer, KtlsFallbackReason reason, string detail)
+    public void Fallback(bool isServer, KtlsFallbackReason reason, string detail, string library = "")
     {
         Interlocked.Increment(ref _fallbacks);
         if (IsEnabled(EventLevel.Warning, EventKeywords.None))
         {
-            Fallback(isServer, reason.ToString(), detail);
+            Fallback(isServer, reason.ToString(), detail, library);
         }
     }
 
-    /// <summary>A handshake on OpenSSL failed.</summary>
+    /// <summary>Reports that a handshake on OpenSSL failed.</summary>
     [NonEvent]
     public void HandshakeFailed(bool isServer, Exception failure)
     {
@@ -74,11 +81,13 @@ internal sealed class KtlsEventSource : EventSource
         }
     }
 
-    /// <summary>A connection on OpenSSL begins (1), or has ended (-1).</summary>
+    /// <summary>Counts a connection on OpenSSL that begins (1) or has ended (-1).</summary>
     [NonEvent]
     public void CountConnection(int change) => Interlocked.Add(ref _connections, change);
 
-    /// <summary>The socket did not take an option of <see cref="KtlsOptions"/>; the connection goes on without it.</summary>
+    /// <summary>
+    /// Reports that the socket refused an option of <see cref="KtlsOptions"/>. The connection continues without it.
+    /// </summary>
     [Event(4, Level = EventLevel.Warning)]
     public void SocketOptionRefused(bool isServer, string option, string error)
     {
@@ -88,7 +97,7 @@ internal sealed class KtlsEventSource : EventSource
         }
     }
 
-    /// <summary>This end's sending key is another from now on.</summary>
+    /// <summary>Reports that this end changed its sending key.</summary>
     [NonEvent]
     public void KeyUpdated(KeyUpdateCause cause)
     {
@@ -99,7 +108,23 @@ internal sealed class KtlsEventSource : EventSource
         }
     }
 
-    /// <summary>A connection failed after the handshake: a reset, a truncation, a record that cannot be decrypted, an alert.</summary>
+    /// <summary>
+    /// Reports that SslStream performed a handshake although kernel TLS is switched on for the process. Written once
+    /// per process.
+    /// </summary>
+    [Event(7, Level = EventLevel.Warning)]
+    public void StockHandshake(bool isServer, string targetHost, string assembly)
+    {
+        if (IsEnabled(EventLevel.Warning, EventKeywords.None))
+        {
+            WriteEvent(7, isServer, targetHost, assembly);
+        }
+    }
+
+    /// <summary>
+    /// Reports that a connection failed after the handshake, because of a reset, a truncation, a record that cannot be
+    /// decrypted, or an alert.
+    /// </summary>
     [NonEvent]
     public void ConnectionFailed(Exception failure)
     {
@@ -129,13 +154,13 @@ internal sealed class KtlsEventSource : EventSource
         DiagnosticCounter Count(string name, string title, Func<double> read) => new PollingCounter(name, this, read) { DisplayName = title };
     }
 
-    [Event(1, Level = EventLevel.Informational)]
+    [Event(1, Level = EventLevel.Informational, Version = 1)]
     private void HandshakeCompleted(
-        bool isServer, string protocol, string cipherSuite, string send, string sendReason, string receive, string receiveReason) =>
-        WriteEvent(1, isServer, protocol, cipherSuite, send, sendReason, receive, receiveReason);
+        bool isServer, string protocol, string cipherSuite, string send, string sendReason, string receive, string receiveReason, string library) =>
+        WriteEvent(1, isServer, protocol, cipherSuite, send, sendReason, receive, receiveReason, library);
 
-    [Event(2, Level = EventLevel.Warning)]
-    private void Fallback(bool isServer, string reason, string detail) => WriteEvent(2, isServer, reason, detail);
+    [Event(2, Level = EventLevel.Warning, Version = 1)]
+    private void Fallback(bool isServer, string reason, string detail, string library) => WriteEvent(2, isServer, reason, detail, library);
 
     [Event(3, Level = EventLevel.Warning)]
     private void HandshakeFailed(bool isServer, string exceptionType, string message) =>

@@ -4,10 +4,11 @@ using KernelTls.IO;
 
 namespace KernelTls.Diagnostics;
 
-/// <summary>
-/// The meter <c>KernelTls</c>: names and attributes as in OpenTelemetry's conventions for TLS, what they do not know under
-/// <c>kernel_tls</c>. Costs a flag test while nobody listens.
-/// </summary>
+/// <summary>Implements the meter <c>KernelTls</c>.</summary>
+/// <remarks>
+/// Names and attributes follow OpenTelemetry's conventions for TLS; additional ones are under <c>kernel_tls</c>.
+/// Without a listener a measurement costs one flag test.
+/// </remarks>
 internal static class KtlsMeter
 {
     public const string Name = "KernelTls";
@@ -24,26 +25,26 @@ internal static class KtlsMeter
     private static readonly Histogram<double> s_handshakeDuration = s_meter.CreateHistogram(
         "kernel_tls.handshake.duration",
         "s",
-        "How long handshakes took that this library made.",
+        "Duration of the handshakes that this library performed.",
         advice: new InstrumentAdvice<double>
         {
             HistogramBucketBoundaries = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10],
         });
 
     private static readonly UpDownCounter<long> s_connections = s_meter.CreateUpDownCounter<long>(
-        "kernel_tls.connections", "{connection}", "Connections that are open, by who encrypts and who decrypts.");
+        "kernel_tls.connections", "{connection}", "Number of open connections, by the data path of each direction.");
 
     private static readonly Counter<long> s_fallbacks = s_meter.CreateCounter<long>(
-        "kernel_tls.fallbacks", "{direction}", "Directions of connections that are not in the kernel though it was asked for.");
+        "kernel_tls.fallbacks", "{direction}", "Number of directions of connections that are not in the kernel although kernel TLS was requested.");
 
     private static readonly Counter<long> s_keyUpdates = s_meter.CreateCounter<long>(
-        "kernel_tls.key_updates", "{key_update}", "Changes of this end's sending key (RFC 8446, section 4.6.3).");
+        "kernel_tls.key_updates", "{key_update}", "Number of changes of this end's sending key (RFC 8446, section 4.6.3).");
 
     private static readonly Counter<long> s_messages = s_meter.CreateCounter<long>(
-        "kernel_tls.post_handshake_messages", "{message}", "Tickets, KeyUpdates and requests that peers sent after the handshake.");
+        "kernel_tls.post_handshake_messages", "{message}", "Number of tickets, KeyUpdates and requests that peers sent after the handshake.");
 
     private static readonly Counter<long> s_failures = s_meter.CreateCounter<long>(
-        "kernel_tls.connection.failures", "{connection}", "Connections that failed after the handshake.");
+        "kernel_tls.connection.failures", "{connection}", "Number of connections that failed after the handshake.");
 
     public static void HandshakeCompleted(TimeSpan duration, TlsSession session)
     {
@@ -70,10 +71,13 @@ internal static class KtlsMeter
         }
     }
 
-    /// <summary>Somebody listens: a connection that is not counted now is not taken back later.</summary>
+    /// <summary>
+    /// Gets a value that indicates whether there is a listener. A connection that is not counted at its start must not
+    /// be subtracted later.
+    /// </summary>
     public static bool CountsConnections => s_connections.Enabled;
 
-    /// <summary>A connection begins (1), or has ended (-1).</summary>
+    /// <summary>Counts a connection that begins (1) or has ended (-1).</summary>
     public static void CountConnection(int change, bool isServer, SslProtocols protocol, in KtlsOffload offload) => s_connections.Add(
         change,
         [
@@ -81,7 +85,7 @@ internal static class KtlsMeter
             new(Send, PathOf(offload.Send)), new(Receive, PathOf(offload.Receive)),
         ]);
 
-    /// <summary>Directions that were not asked for are none.</summary>
+    /// <summary>Counts the fallbacks of a connection. Directions that were not requested are none.</summary>
     public static void Fallback(bool isServer, in KtlsOffload offload)
     {
         if (s_fallbacks.Enabled)
@@ -125,12 +129,12 @@ internal static class KtlsMeter
 
     private static string RoleOf(bool isServer) => isServer ? "server" : "client";
 
-    /// <summary>As OpenTelemetry's tls.protocol.version has it.</summary>
+    /// <summary>Returns the version as in OpenTelemetry's tls.protocol.version.</summary>
     public static string VersionOf(SslProtocols protocol) => protocol switch
     {
         SslProtocols.Tls13 => "1.3",
         SslProtocols.Tls12 => "1.2",
-#pragma warning disable SYSLIB0039 // Where the configuration of OpenSSL, or the stock stream, allows them.
+#pragma warning disable SYSLIB0039 // OpenSSL's configuration or SslStream may allow them.
         SslProtocols.Tls11 => "1.1",
         SslProtocols.Tls => "1.0",
 #pragma warning restore SYSLIB0039

@@ -6,14 +6,17 @@ using KernelTls.Offload;
 
 namespace KernelTls.Handshake;
 
-/// <summary>Turns <see cref="SslClientAuthenticationOptions"/> into settings, or says why they stay with the base class.</summary>
+/// <summary>
+/// Converts <see cref="SslClientAuthenticationOptions"/> to settings, or returns the reason why the base class must
+/// handle them.
+/// </summary>
 internal static class ClientHandshakeOptions
 {
     public static KtlsFallbackReason TryCreate(
         SslClientAuthenticationOptions options, in StreamCallbacks stream, KernelRequest kernel, out HandshakeSettings? settings)
     {
         settings = null;
-#pragma warning disable SYSLIB0040 // NoEncryption and AllowNoEncryption are obsolete, and still values that a caller can pass.
+#pragma warning disable SYSLIB0040 // NoEncryption and AllowNoEncryption are obsolete, but a caller can still pass them.
         if (options.EncryptionPolicy != EncryptionPolicy.RequireEncryption)
         {
             return KtlsFallbackReason.EncryptionPolicy;
@@ -27,8 +30,8 @@ internal static class ClientHandshakeOptions
             options.ClientCertificates,
             stream.SelectionWith(options.LocalCertificateSelectionCallback));
 
-        // The versions and suites are looked at first: once the selection callback has run, the base class may not be asked
-        // any more, because it would call it again.
+        // Checks versions and suites first: the selection callback runs once. After it has run, falling back to the
+        // base class would call it again.
         string host = HandshakeOptions.NormalizeHost(options.TargetHost);
         KtlsFallbackReason reason = HandshakeOptions.TryCreateContextKey(
             isServer: false,
@@ -49,7 +52,8 @@ internal static class ClientHandshakeOptions
         bool resumes = !choosesLater && options.AllowTlsResume && !Resumption.Disabled && Resumption.ClientSessions > 0
             && options.CipherSuitesPolicy is null && host.Length > 0 && !IPAddress.TryParse(host, out _);
 
-        // A client always verifies; the verdict is managed code's. Renegotiation is never answered: kernel TLS has none.
+        // A client always verifies; managed code validates the certificate. Renegotiation is never accepted, because
+        // kernel TLS does not support it.
         ContextFlags flags = ContextFlags.VerifyPeer
             | (resumes ? ContextFlags.ClientSessions : ContextFlags.NoTickets)
             | (choosesLater ? ContextFlags.PauseAtCertificate : ContextFlags.None)

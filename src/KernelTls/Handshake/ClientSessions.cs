@@ -4,17 +4,20 @@ using KernelTls.IO;
 namespace KernelTls.Handshake;
 
 /// <summary>
-/// The sessions that this process's clients can resume, bounded, oldest first out. Thread-safe. A session is found only for
-/// the same host name, the same options and the same own certificate as the connection that it came from.
+/// Stores the sessions that clients in this process can resume. Bounded; removes the oldest sessions first.
+/// Thread-safe.
 /// </summary>
 /// <remarks>
-/// A TLS 1.3 session is handed out once (RFC 8446, appendix C.4): offered on two connections it would link them for an
-/// observer. A TLS 1.2 session is handed out until it is no longer good. Whether the peer's certificate is, each resumed
-/// connection decides by its own callbacks and policies (<see cref="PeerVerdict"/>).
+/// A session is returned only for the same host name, the same options and the same client certificate as the
+/// connection that it came from. A TLS 1.3 session is used once (RFC 8446, appendix C.4): offered on two connections it
+/// would let an observer link them. A TLS 1.2 session is used until it is no longer valid. Each resumed connection
+/// validates the peer's certificate by its own callbacks and policies (<see cref="CachedValidationResult"/>).
 /// </remarks>
 internal sealed class ClientSessions(int capacity)
 {
-    private const int PerPeer = 8;
+    /// <summary>The number of sessions per peer: a busy client opens that many connections at a time, and in TLS 1.3 each needs another session.</summary>
+    private const int PerPeer = 128;
+
     private const int Tls13 = 0x0304;
 
     private readonly Lock _lock = new();
@@ -34,14 +37,14 @@ internal sealed class ClientSessions(int capacity)
         }
     }
 
-    /// <summary>Keeps a session. The cache owns it from now on.</summary>
-    /// <param name="options">The options of its connection.</param>
-    /// <param name="host">The name its peer was verified by.</param>
+    /// <summary>Adds a session and takes ownership of it.</summary>
+    /// <param name="options">The options of the connection that the session comes from.</param>
+    /// <param name="host">The name by which the peer of that connection was verified.</param>
     /// <param name="session">The session.</param>
-    /// <param name="origin">What its connection knew.</param>
-    public void Add(TlsContextKey options, string host, SafeTlsSessionHandle session, in SessionOrigin origin)
+    /// <param name="metadata">The facts about that connection that the session does not contain.</param>
+    public void Add(TlsContextKey options, string host, SafeTlsSessionHandle session, in SessionMetadata metadata)
     {
-        Entry entry = new(new Peer(options, host), session, InfoOf(session), origin);
+        Entry entry = new(new Peer(options, host), session, InfoOf(session), metadata);
         lock (_lock)
         {
             if (!_byPeer.TryGetValue(entry.Peer, out LinkedList<Entry>? sessions))
@@ -62,12 +65,13 @@ internal sealed class ClientSessions(int capacity)
         }
     }
 
-    /// <summary>Offers the newest session that is good for this peer in the connection's handshake. False: there is none.</summary>
+    /// <summary>Offers the newest valid session for this peer in the connection's handshake.</summary>
     /// <param name="options">The options of the new connection.</param>
-    /// <param name="host">The name its peer is verified by.</param>
+    /// <param name="host">The name by which its peer is verified.</param>
     /// <param name="connection">The connection, before its handshake.</param>
-    /// <param name="origin">What the connection knew that the session comes from.</param>
-    public bool TryOffer(TlsContextKey options, string host, TlsConnection connection, out SessionOrigin origin)
+    /// <param name="metadata">The facts about the connection that the session comes from.</param>
+    /// <returns>Whether a session was offered.</returns>
+    public bool TryOffer(TlsContextKey options, string host, TlsConnection connection, out SessionMetadata metadata)
     {
         lock (_lock)
         {
@@ -87,12 +91,12 @@ internal sealed class ClientSessions(int capacity)
 
                 if (isGood)
                 {
-                    origin = newest.Origin;
+                    metadata = newest.Metadata;
                     return true;
                 }
             }
 
-            origin = default;
+            metadata = default;
             return false;
         }
     }
@@ -116,7 +120,7 @@ internal sealed class ClientSessions(int capacity)
         return KtlsNative.KtlsNative_SessionInfo(session, &info) == 0 ? info : default;
     }
 
-    /// <summary>Whose session it is.</summary>
+    /// <summary>Identifies the connections that may resume a session.</summary>
     private sealed record Peer(TlsContextKey Options, string Host)
     {
         public bool Equals(Peer? other) =>
@@ -127,12 +131,12 @@ internal sealed class ClientSessions(int capacity)
 
     private sealed class Entry
     {
-        public Entry(Peer peer, SafeTlsSessionHandle session, SessionInfo info, in SessionOrigin origin)
+        public Entry(Peer peer, SafeTlsSessionHandle session, SessionInfo info, in SessionMetadata metadata)
         {
             Peer = peer;
             Session = session;
             Info = info;
-            Origin = origin;
+            Metadata = metadata;
             Age = new LinkedListNode<Entry>(this);
         }
 
@@ -142,11 +146,14 @@ internal sealed class ClientSessions(int capacity)
 
         public SessionInfo Info { get; }
 
-        public SessionOrigin Origin { get; }
+        public SessionMetadata Metadata { get; }
 
         public LinkedListNode<Entry> Age { get; }
 
-        /// <summary>Within its life time as OpenSSL and the server state it, and not spoilt by a connection that ended badly.</summary>
+        /// <summary>
+        /// Returns whether the session is within the lifetime given by OpenSSL and the server, and was not invalidated
+        /// by a connection that failed.
+        /// </summary>
         public bool IsGood(DateTimeOffset now)
         {
             long lifetime = Info.TicketLifetimeSeconds > 0

@@ -4,16 +4,18 @@ using KernelTls.Interop;
 
 namespace KernelTls.Handshake;
 
-/// <summary>
-/// The cipher suites for TLS 1.2 where the options name none. SslStream takes those of openssl.cnf where that names any, and a
-/// stricter list of .NET's own where it does not; so .NET is asked, and its rule is not written a second time. The suites for
-/// TLS 1.3 are OpenSSL's own in both cases.
-/// </summary>
+/// <summary>Provides the TLS 1.2 cipher suites that apply when the options name none.</summary>
+/// <remarks>
+/// SslStream uses the suites of openssl.cnf if it names any, and otherwise a stricter list of .NET. This class asks
+/// .NET instead of implementing that rule again. The TLS 1.3 suites are OpenSSL's defaults in both cases.
+/// </remarks>
 internal static class DefaultCipherList
 {
     private static readonly Lazy<string?> s_value = new(Ask);
 
-    /// <summary>An OpenSSL cipher list; <see langword="null"/> where .NET could not be asked. Asked once per process.</summary>
+    /// <summary>
+    /// Gets an OpenSSL cipher list, or <see langword="null"/> if .NET could not be asked. Determined once per process.
+    /// </summary>
     public static string? Value => s_value.Value;
 
     private static unsafe string? Ask()

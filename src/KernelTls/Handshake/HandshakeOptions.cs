@@ -8,13 +8,13 @@ using KernelTls.Interop;
 
 namespace KernelTls.Handshake;
 
-/// <summary>The part that client and server options have in common: versions, suites, ALPN.</summary>
+/// <summary>Converts the options that clients and servers have in common: versions, suites and ALPN.</summary>
 internal static class HandshakeOptions
 {
     private const int Tls12 = 0x0303;
     private const int Tls13 = 0x0304;
 
-    // What OpenSSL 3.0 and later know, in their order of preference.
+    // The algorithms that OpenSSL 3.0 and later support, in their order of preference.
     private static readonly string[] s_signatureAlgorithms =
     [
         "ecdsa_secp256r1_sha256", "ecdsa_secp384r1_sha384", "ecdsa_secp521r1_sha512", "ed25519", "ed448",
@@ -23,10 +23,10 @@ internal static class HandshakeOptions
         "rsa_pkcs1_sha256", "rsa_pkcs1_sha384", "rsa_pkcs1_sha512",
     ];
 
-    // Names of these characters alone, without A-labels, IDNA leaves as they are.
+    // IDNA leaves names that consist of these characters and contain no A-labels unchanged.
     private static readonly SearchValues<char> s_plainName = SearchValues.Create("abcdefghijklmnopqrstuvwxyz0123456789-.");
 
-    /// <summary>Builds the SSL_CTX key, or says why these options stay with the base class.</summary>
+    /// <summary>Creates the SSL_CTX key, or returns the reason why the base class must handle these options.</summary>
     public static KtlsFallbackReason TryCreateContextKey(
         bool isServer,
         ContextFlags flags,
@@ -37,7 +37,7 @@ internal static class HandshakeOptions
         string? signatureAlgorithms,
         out TlsContextKey? key)
     {
-        // None leaves the versions to OpenSSL's configuration, as in SslStream.
+        // SslProtocols.None leaves the versions to OpenSSL's configuration, as in SslStream.
         key = null;
         (int min, int max) = protocols switch
         {
@@ -52,15 +52,15 @@ internal static class HandshakeOptions
             return KtlsFallbackReason.ProtocolNotOffloadable;
         }
 
-        // Without a policy the suites are those that SslStream has on this machine: DefaultCipherList.
+        // Without a policy the suites are SslStream's on this machine: DefaultCipherList.
         string? cipherList = null;
         string? cipherSuites = null;
         if (policy is not null)
         {
             (string tls12, string tls13) = RuntimeInternals.NamesOf(policy);
 
-            // A version without a suite is a version that is not offered. That TLS 1.3 is asked for by name, and then has none,
-            // is a contradiction which the base class reports.
+            // A version without a suite is not offered. TLS 1.3 enabled by name but without a suite is a contradiction,
+            // which the base class reports.
             if (tls13.Length == 0 && (protocols & SslProtocols.Tls13) != 0)
             {
                 return KtlsFallbackReason.CipherSuitesPolicy;
@@ -90,14 +90,20 @@ internal static class HandshakeOptions
         return KtlsFallbackReason.None;
     }
 
-    /// <summary>RSA signatures limited to one padding, or none; <see langword="null"/>: no limit.</summary>
+    /// <summary>
+    /// Returns the signature algorithms with RSA limited to the permitted paddings, or <see langword="null"/> for no
+    /// limit.
+    /// </summary>
     public static string? SignatureAlgorithmsFor(bool allowPss, bool allowPkcs1) => allowPss && allowPkcs1
         ? null
         : string.Join(':', s_signatureAlgorithms.Where(a =>
             (allowPss || !a.StartsWith("rsa_pss_", StringComparison.Ordinal)) &&
             (allowPkcs1 || !a.StartsWith("rsa_pkcs1_", StringComparison.Ordinal))));
 
-    /// <summary>The name as certificates and SNI spell it: no trailing dot, A-labels (RFC 5890) for internationalized names.</summary>
+    /// <summary>
+    /// Returns the name in the form of certificates and SNI: without a trailing dot, with A-labels (RFC 5890) for
+    /// internationalized names.
+    /// </summary>
     public static string NormalizeHost(string? host)
     {
         if (string.IsNullOrEmpty(host))
@@ -117,12 +123,14 @@ internal static class HandshakeOptions
         }
         catch (ArgumentException)
         {
-            // Not a name that IDNA can spell: it will match no certificate, and no SNI is sent for it.
+            // IDNA cannot encode the name. It matches no certificate, and no SNI is sent for it.
             return trimmed;
         }
     }
 
-    /// <summary>A received SNI as SslStream publishes it: U-labels where it has A-labels (RFC 5890).</summary>
+    /// <summary>
+    /// Returns a received SNI in the form that SslStream publishes: with U-labels instead of A-labels (RFC 5890).
+    /// </summary>
     public static string PublishedServerName(string serverName)
     {
         if (!serverName.AsSpan().ContainsAnyExcept(s_plainName) && !serverName.Contains("xn--", StringComparison.Ordinal))
@@ -136,18 +144,23 @@ internal static class HandshakeOptions
         }
         catch (ArgumentException)
         {
-            // Empty, or not a name that IDNA can read: as it came.
+            // The name is empty or IDNA cannot decode it: return it unchanged.
             return serverName;
         }
     }
 
-    /// <summary>SNI carries DNS names only, never addresses (RFC 6066, section 3).</summary>
+    /// <summary>
+    /// Returns the SNI for a host. SNI contains DNS names only, never addresses (RFC 6066, section 3).
+    /// </summary>
     public static string? ServerNameOf(string host) =>
         host.Length is 0 or > 255 || !Ascii.IsValid(host) || host.Contains('\0', StringComparison.Ordinal) || IPAddress.TryParse(host.Trim('[', ']'), out _)
             ? null
             : host;
 
-    /// <summary>ALPN wire form (RFC 7301, section 3.1) as a string of one character per byte, so that equal lists are equal keys.</summary>
+    /// <summary>
+    /// Returns the ALPN wire form (RFC 7301, section 3.1) as a string with one character per byte, so that equal lists
+    /// make equal keys.
+    /// </summary>
     private static string EncodeAlpn(List<SslApplicationProtocol>? protocols)
     {
         if (protocols is null || protocols.Count == 0)
@@ -158,7 +171,7 @@ internal static class HandshakeOptions
         ArrayBufferWriter<byte> wire = new();
         foreach (SslApplicationProtocol protocol in protocols)
         {
-            // SslApplicationProtocol itself guarantees 1 to 255 bytes, except for the default value.
+            // SslApplicationProtocol guarantees 1 to 255 bytes, except for its default value.
             if (protocol.Protocol.IsEmpty)
             {
                 throw new ArgumentException("An application protocol is empty: expected 1 to 255 bytes (RFC 7301).", nameof(protocols));

@@ -7,35 +7,42 @@ using KernelTls.Interop;
 namespace KernelTls.Handshake;
 
 /// <summary>
-/// From a bare certificate to one that can be shown: its private key is looked for where SslStream looks, and a context is
-/// made, which builds a chain to find the intermediates to send. That is done once per certificate object, and forgotten
-/// with it. Thread-safe.
+/// Finds the private key of a certificate and creates the context with which it can be sent. Thread-safe.
 /// </summary>
+/// <remarks>
+/// Searches for the private key in the same places as SslStream. Creating the context builds a chain to find the
+/// intermediate certificates to send. That happens once per certificate object; the result lives as long as the object.
+/// </remarks>
 internal static class OwnCertificates
 {
-    // The runtime's own switch: servers given a bare certificate fetch an OCSP response to staple.
+    // The runtime's own switch: servers with a bare certificate fetch an OCSP response for stapling.
     private const string FetchOcspSwitch = "System.Net.Security.EnableServerOcspStaplingFromOnlyCertificateOnLinux";
 
     private static readonly ConditionalWeakTable<X509Certificate2, SslStreamCertificateContext> s_contexts = [];
     private static readonly ConditionalWeakTable<X509Certificate2, SslStreamCertificateContext> s_stapling = [];
     private static readonly ConditionalWeakTable<X509Certificate, X509Certificate2> s_withKeys = [];
 
-    /// <summary><see langword="null"/> where no private key is found for the certificate.</summary>
+    /// <summary>
+    /// Returns the context of a certificate, or <see langword="null"/> if no private key is found for it.
+    /// </summary>
     public static SslStreamCertificateContext? ContextOf(X509Certificate? certificate)
     {
         X509Certificate2? own = FindWithPrivateKey(certificate);
         return own is null ? null : s_contexts.GetValue(own, static c => RuntimeInternals.CreateCertificateContext(c, fetchOcsp: false));
     }
 
-    /// <summary>As <see cref="ContextOf"/>, for a server's configured certificate, which may be stapled.</summary>
+    /// <summary>
+    /// Returns the context of a server's configured certificate, which may be stapled. Otherwise as
+    /// <see cref="ContextOf"/>.
+    /// </summary>
     public static SslStreamCertificateContext? ServerContextOf(X509Certificate? certificate) =>
         FindWithPrivateKey(certificate) is { } own && AppContext.TryGetSwitch(FetchOcspSwitch, out bool fetch) && fetch
             ? s_stapling.GetValue(own, static c => RuntimeInternals.CreateCertificateContext(c, fetchOcsp: true))
             : ContextOf(certificate);
 
     /// <summary>
-    /// The certificate itself where it has its key, by the type that shows it; else the one in the user's store that is the same
-    /// and has it.
+    /// Returns the certificate as an X509Certificate2 if it has a private key, and otherwise the matching one with a
+    /// private key in the user's store.
     /// </summary>
     private static X509Certificate2? FindWithPrivateKey(X509Certificate? certificate)
     {
@@ -54,7 +61,9 @@ internal static class OwnCertificates
         return found is null ? null : s_withKeys.GetValue(certificate, _ => found);
     }
 
-    /// <summary>An X509Certificate may hold a key and has no member that says so.</summary>
+    /// <summary>
+    /// Returns a certificate with a private key. An X509Certificate may hold one, but has no member that shows it.
+    /// </summary>
     private static X509Certificate2? FindInBaseType(X509Certificate certificate)
     {
         try
@@ -70,7 +79,8 @@ internal static class OwnCertificates
         }
         catch (CryptographicException)
         {
-            // A certificate that cannot be read, such as an empty one: no key, as in SslStream.
+            // The certificate cannot be read, for example because it is empty. It counts as one without a key, as in
+            // SslStream.
             return null;
         }
     }
@@ -96,7 +106,7 @@ internal static class OwnCertificates
         }
         catch (CryptographicException)
         {
-            // No store, or a certificate that cannot be read: no key, as in SslStream.
+            // The store is missing or the certificate cannot be read. It counts as one without a key, as in SslStream.
             return null;
         }
     }

@@ -1,6 +1,5 @@
 using System.Net.Security;
 using System.Runtime.ExceptionServices;
-using System.Runtime.InteropServices;
 using System.Security.Authentication;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
@@ -9,52 +8,61 @@ using KernelTls.Interop;
 namespace KernelTls.Handshake;
 
 /// <summary>
-/// Judges the peer's certificate while the handshake waits for the verdict: chain, name and policy as SslStream judges them,
-/// then the user's callback. Not thread-safe; used by one handshake.
+/// Validates the peer's certificate while the handshake waits for the result: chain, name and policy as SslStream does,
+/// then the application's callback. Not thread-safe; used by one handshake.
 /// </summary>
-/// <param name="sender">The stream, as callbacks see it.</param>
-/// <param name="settings">What the peer is judged by.</param>
-/// <param name="beforeCallback">Called before the user's callback looks at the stream.</param>
+/// <param name="sender">The stream to pass to callbacks.</param>
+/// <param name="settings">The settings to validate the peer by.</param>
+/// <param name="beforeCallback">
+/// The action to run before the application's callback, which may read the stream's properties.
+/// </param>
 internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Action beforeCallback)
 {
     private static readonly Oid s_serverAuthentication = new("1.3.6.1.5.5.7.3.1");
     private static readonly Oid s_clientAuthentication = new("1.3.6.1.5.5.7.3.2");
 
-    /// <summary>The peer's leaf, once it was seen.</summary>
+    /// <summary>Gets the peer's leaf certificate, after it was received.</summary>
     public X509Certificate2? Certificate { get; private set; }
 
-    /// <summary>Client: what resumed sessions can rely on.</summary>
-    public PeerVerdict? Verdict { get; private set; }
+    /// <summary>Client: gets the result that resumed sessions can rely on.</summary>
+    public CachedValidationResult? CachedResult { get; private set; }
 
-    /// <summary>Why the peer was refused: to be thrown in place of what OpenSSL makes of the refusal.</summary>
+    /// <summary>
+    /// Gets the reason for refusing the peer. It is thrown instead of OpenSSL's error for the refusal.
+    /// </summary>
     public ExceptionDispatchInfo? Refusal { get; private set; }
 
-    /// <summary>The function given to the shim, with <see cref="GCHandle"/> of a verifier as its state.</summary>
-    [UnmanagedCallersOnly]
-    public static unsafe int OnVerify(nint state, nint* chain, int count)
+    /// <summary>
+    /// Validates the peer's certificates. Never throws: an exception becomes the <see cref="Refusal"/>.
+    /// </summary>
+    /// <param name="chain">The certificates (X509*), leaf first.</param>
+    /// <param name="count">The number of certificates.</param>
+    /// <returns>An <see cref="X509VerifyCode"/>.</returns>
+    public unsafe int Verify(nint* chain, int count)
     {
-        PeerVerifier verifier = (PeerVerifier)GCHandle.FromIntPtr(state).Target!;
         try
         {
             X509Certificate2[] certificates = new X509Certificate2[count];
             for (int i = 0; i < count; i++)
             {
-                // Takes a reference of its own.
+                // The constructor takes its own reference.
                 certificates[i] = new X509Certificate2(chain[i]);
             }
 
-            return verifier.Judge(certificates);
+            return Validate(certificates);
         }
         catch (Exception e)
         {
-            // Nothing may escape into OpenSSL's frames. The exception is the handshake's outcome.
-            verifier.Refusal = ExceptionDispatchInfo.Capture(e);
+            // No exception may propagate into OpenSSL's frames. It is reported as the handshake's failure.
+            Refusal = ExceptionDispatchInfo.Capture(e);
             return X509VerifyCode.InternalError;
         }
     }
 
-    /// <summary>A server's handshake ended without a client certificate: the callback, or the options, decide.</summary>
-    public void JudgeAbsence()
+    /// <summary>
+    /// Decides, by the callback or the options, when a server's handshake completed without a client certificate.
+    /// </summary>
+    public void ValidateAbsence()
     {
         if (settings.ValidationCallback is not null || settings.PeerCertificateRequired)
         {
@@ -62,26 +70,26 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Ac
         }
     }
 
-    /// <summary>A resumed session vouches for a chain that was judged once; it is judged again, unless that verdict still holds.</summary>
+    /// <summary>Validates the chain of a resumed session again, unless the earlier result still holds.</summary>
     /// <param name="chain">The session's certificates, leaf first.</param>
-    /// <param name="verdict">What is known of them.</param>
-    public void JudgeResumed(X509Certificate2[] chain, PeerVerdict? verdict)
+    /// <param name="cached">The earlier result.</param>
+    public void ValidateResumed(X509Certificate2[] chain, CachedValidationResult? cached)
     {
-        if (verdict?.Holds(settings, DateTime.UtcNow, Environment.TickCount64) != true)
+        if (cached?.AppliesTo(settings, DateTime.UtcNow, Environment.TickCount64) != true)
         {
-            Judge(chain);
+            Validate(chain);
             return;
         }
 
         Certificate = chain[0];
-        Verdict = verdict;
+        CachedResult = cached;
         foreach (X509Certificate2 issuer in chain.AsSpan(1))
         {
             issuer.Dispose();
         }
     }
 
-    private int Judge(X509Certificate2[] certificates)
+    private int Validate(X509Certificate2[] certificates)
     {
         Certificate = certificates[0];
         using X509Chain chain = new();
@@ -96,15 +104,12 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Ac
             chain.ChainPolicy.ExtraStore.Add(certificates[i]);
         }
 
-        SslPolicyErrors errors = RuntimeInternals.Judge(chain, Certificate, settings.CheckName, settings.TargetHost);
-        if (errors == SslPolicyErrors.None)
-        {
-            Verdict = PeerVerdict.Of(settings, chain);
-        }
-
+        SslPolicyErrors errors = Check(chain, Certificate);
         try
         {
-            return Decide(chain, errors) ? X509VerifyCode.Ok : X509VerifyCode.For(errors, chain);
+            return Decide(chain, errors) ? X509VerifyCode.Ok
+                : settings.ValidationCallback is not null && RuntimeBehavior.RefusesInHandshake ? X509VerifyCode.Application
+                : X509VerifyCode.For(errors, chain);
         }
         finally
         {
@@ -112,6 +117,44 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Ac
             {
                 Free(chain, certificates);
             }
+        }
+    }
+
+    /// <summary>
+    /// Builds the chain. A certificate that OpenSSL could parse may still be unreadable for .NET, which parses keys
+    /// only when it uses them.
+    /// </summary>
+    private SslPolicyErrors Check(X509Chain chain, X509Certificate2 certificate)
+    {
+        try
+        {
+            SslPolicyErrors errors = RuntimeInternals.ValidateCertificate(chain, certificate, settings.CheckName, settings.TargetHost);
+            if (errors == SslPolicyErrors.None)
+            {
+                CachedResult = CachedValidationResult.TryCreate(settings, chain);
+            }
+
+            return errors;
+        }
+        catch (CryptographicException e) when (!HasReadableKey(certificate))
+        {
+            throw new AuthenticationException("The remote certificate cannot be read.", e);
+        }
+    }
+
+    /// <summary>
+    /// Returns false if it is the peer's certificate that .NET cannot use, and not one of the caller's.
+    /// </summary>
+    private static bool HasReadableKey(X509Certificate2 certificate)
+    {
+        try
+        {
+            using AsymmetricAlgorithm? key = (AsymmetricAlgorithm?)certificate.GetECDsaPublicKey() ?? certificate.GetRSAPublicKey();
+            return true;
+        }
+        catch (CryptographicException)
+        {
+            return false;
         }
     }
 
@@ -131,7 +174,7 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Ac
         return policy;
     }
 
-    /// <summary>Nobody else has seen the chain: a callback may have kept what it was shown.</summary>
+    /// <summary>Disposes the chain. Not called if there is a callback, which may have kept the certificates.</summary>
     private static void Free(X509Chain chain, X509Certificate2[] certificates)
     {
         foreach (X509ChainElement element in chain.ChainElements)

@@ -2,23 +2,27 @@ using System.Globalization;
 
 namespace KernelTls.Handshake;
 
-/// <summary>The runtime's own switches for session resumption, by their names; read once.</summary>
+/// <summary>Reads the runtime's own switches for session resumption, once.</summary>
 internal static class Resumption
 {
     private const int DefaultClientSessions = 500;
 
-    /// <summary>AppContext switch <c>System.Net.Security.DisableTlsResume</c>, or its environment variable: no resumption in this process.</summary>
+    /// <summary>
+    /// Gets a value that indicates whether resumption is disabled in this process, by the AppContext switch
+    /// <c>System.Net.Security.DisableTlsResume</c> or its environment variable.
+    /// </summary>
     public static bool Disabled { get; } = IsSet(
         "System.Net.Security.DisableTlsResume", "DOTNET_SYSTEM_NET_SECURITY_DISABLETLSRESUME");
 
     /// <summary>
-    /// AppContext switch <c>System.Net.Security.RevalidateCertificateOnTlsResume</c>, or its environment variable: the chain is
-    /// built anew on each resumed connection. The name is the one that .NET proposes for its own (dotnet/runtime, #133174).
+    /// Gets a value that indicates whether the chain is built again on each resumed connection, by the AppContext
+    /// switch <c>System.Net.Security.RevalidateCertificateOnTlsResume</c> or its environment variable. .NET proposes
+    /// the same name for its own switch (dotnet/runtime, #133174).
     /// </summary>
     public static bool Revalidates { get; } = IsSet(
         "System.Net.Security.RevalidateCertificateOnTlsResume", "DOTNET_SYSTEM_NET_SECURITY_REVALIDATECERTIFICATEONTLSRESUME");
 
-    /// <summary>How many sessions this process's clients keep.</summary>
+    /// <summary>Gets the maximum number of sessions that clients in this process store.</summary>
     public static int ClientSessions { get; } =
         int.TryParse(
             AppContext.GetData("System.Net.Security.TlsCacheSize") as string

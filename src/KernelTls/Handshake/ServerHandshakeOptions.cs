@@ -6,7 +6,10 @@ using KernelTls.Offload;
 
 namespace KernelTls.Handshake;
 
-/// <summary>Turns <see cref="SslServerAuthenticationOptions"/> into settings, or says why they stay with the base class.</summary>
+/// <summary>
+/// Converts <see cref="SslServerAuthenticationOptions"/> to settings, or returns the reason why the base class must
+/// handle them.
+/// </summary>
 internal static class ServerHandshakeOptions
 {
     private const string NoCertificate =
@@ -27,8 +30,8 @@ internal static class ServerHandshakeOptions
             return TryCreate(options, stream, CertificateOf(options), kernel, out settings);
         }
 
-        // The callback is asked when the ClientHello is in; everything else is judged now, while the base class can still be
-        // given the connection.
+        // The callback runs when the ClientHello has been received. Everything else is checked now, while falling back
+        // to the base class is still possible.
         KtlsFallbackReason reason = TryCreate(options, stream, certificate: null, kernel, out HandshakeSettings? chosen);
         if (reason == KtlsFallbackReason.None)
         {
@@ -41,7 +44,9 @@ internal static class ServerHandshakeOptions
         return reason;
     }
 
-    /// <summary>Settings for a server whose options are chosen when the ClientHello is known.</summary>
+    /// <summary>
+    /// Returns settings for a server whose options are chosen when the ClientHello has been received.
+    /// </summary>
     public static HandshakeSettings Selecting(
         ServerOptionsSelectionCallback callback, object? state, StreamCallbacks stream, KernelRequest kernel) =>
         Selecting(kernel, async (hello, cancellationToken) =>
@@ -51,7 +56,10 @@ internal static class ServerHandshakeOptions
             return Choose(options, stream, hello.ServerName, kernel);
         });
 
-    /// <summary>The base class cannot be given the connection any more: what it alone could do is refused.</summary>
+    /// <summary>
+    /// Returns the settings for the chosen options. Throws if only the base class supports them, because it cannot take
+    /// over any more.
+    /// </summary>
     private static HandshakeSettings? Choose(
         SslServerAuthenticationOptions options, in StreamCallbacks stream, string serverName, KernelRequest kernel)
     {
@@ -65,15 +73,15 @@ internal static class ServerHandshakeOptions
             return null;
         }
 
-        // A peer may renegotiate only where the kernel holds no keys.
-        kernel = options.AllowRenegotiation && kernel.WhyNot == KtlsFallbackReason.None
+        // A peer may renegotiate only if the kernel holds no keys.
+        kernel = options.AllowRenegotiation && kernel.FallbackReason == KtlsFallbackReason.None
             ? KernelRequest.Nothing(KtlsFallbackReason.Renegotiation)
             : kernel;
         KtlsFallbackReason reason = TryCreate(options, stream, certificate, kernel, out HandshakeSettings? settings);
         return reason == KtlsFallbackReason.None ? settings : throw new KtlsNotAvailableException(
             reason,
-            $"The options that the ServerOptionsSelectionCallback chose cannot be had on this connection: {reason}. The "
-            + "ClientHello has been read, so SslStream cannot take over; give such options without a callback, or use KtlsMode.Disabled.");
+            $"The options from the ServerOptionsSelectionCallback are not supported on this connection: {reason}. The "
+            + "ClientHello has been read, so SslStream cannot take over. Pass such options without a callback, or use KtlsMode.Disabled.");
     }
 
     private static HandshakeSettings Selecting(KernelRequest kernel, ServerSelection selection)
@@ -91,7 +99,7 @@ internal static class ServerHandshakeOptions
         out HandshakeSettings? settings)
     {
         settings = null;
-#pragma warning disable SYSLIB0040 // NoEncryption and AllowNoEncryption are obsolete, and still values that a caller can pass.
+#pragma warning disable SYSLIB0040 // NoEncryption and AllowNoEncryption are obsolete, but a caller can still pass them.
         if (options.EncryptionPolicy != EncryptionPolicy.RequireEncryption)
         {
             return KtlsFallbackReason.EncryptionPolicy;
@@ -102,8 +110,8 @@ internal static class ServerHandshakeOptions
         ContextFlags flags = kernel.Flags;
         if (options.ClientCertificateRequired)
         {
-            // A callback may accept a client without a certificate; without one, its absence is refused with an alert.
-            // No resumption: a ticket does not carry the chain that the verdict needs.
+            // A callback may accept a client without a certificate. Without a callback, such a client is refused with
+            // an alert. No resumption: a ticket does not contain the chain that the validation needs.
             flags |= ContextFlags.VerifyPeer | ContextFlags.NoTickets
                 | (validation is null ? ContextFlags.RequirePeer : ContextFlags.None);
         }
@@ -160,7 +168,7 @@ internal static class ServerHandshakeOptions
             ? new NotSupportedException(NoCertificate)
             : new AuthenticationException(NoCertificate));
 
-    /// <summary>Asks the callback; <see langword="null"/> where it has no certificate for this name.</summary>
+    /// <summary>Calls the callback. Returns <see langword="null"/> if it has no certificate for this name.</summary>
     private static SslStreamCertificateContext? Select(
         SslServerAuthenticationOptions options, in StreamCallbacks stream, string serverName)
     {
@@ -193,7 +201,7 @@ internal static class ServerHandshakeOptions
             (options.ServerCertificate is not null || options.ServerCertificateContext is not null || stream.Selection is not null))
         {
             throw new InvalidOperationException(
-                "A ServerCertificateSelectionCallback was given beside another way to the certificate: give one of them.");
+                "ServerCertificateSelectionCallback was set together with another source of the certificate. Set only one of them.");
         }
     }
 }

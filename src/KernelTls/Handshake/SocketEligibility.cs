@@ -3,7 +3,7 @@ using KernelTls.Interop;
 
 namespace KernelTls.Handshake;
 
-/// <summary>Whether a stream is a socket that OpenSSL and the kernel can be given.</summary>
+/// <summary>Decides whether OpenSSL and the kernel can use the socket of a stream.</summary>
 internal static class SocketEligibility
 {
     private const int SolTcp = 6;
@@ -13,13 +13,13 @@ internal static class SocketEligibility
     private const int MultipathTcp = 262;
     private const int TcpEstablished = 1;
 
-    /// <summary>None, with the socket; otherwise why the stream stays with the base class.</summary>
+    /// <summary>Returns None and the socket, or the reason why the stream falls back to the base class.</summary>
     /// <param name="inner">The inner stream.</param>
-    /// <param name="named">The socket that the application says is under it; <see langword="null"/> where it says nothing.</param>
+    /// <param name="named">The socket that the application named, or <see langword="null"/>.</param>
     /// <param name="socket">The socket.</param>
     public static KtlsFallbackReason TryGetSocket(Stream inner, Socket? named, out Socket? socket)
     {
-        // A subclass may have its own idea of reading and writing: only the class itself is known to be its socket.
+        // Exactly NetworkStream: a subclass may override reading and writing.
         socket = named ?? (inner.GetType() == typeof(NetworkStream) ? ((NetworkStream)inner).Socket : null);
         if (socket is null)
         {
@@ -33,27 +33,27 @@ internal static class SocketEligibility
 
         bool isTcp = socket.SocketType == SocketType.Stream && socket.ProtocolType == ProtocolType.Tcp &&
             socket.AddressFamily is AddressFamily.InterNetwork or AddressFamily.InterNetworkV6;
-        return isTcp ? WhyNot(LayerOf(socket))
+        return isTcp ? GetFallbackReason(LayerOf(socket))
             : ProtocolOf(socket) == MultipathTcp ? KtlsFallbackReason.Mptcp
             : KtlsFallbackReason.NotTcp;
     }
 
     /// <summary>
-    /// Whether the TCP connection is not open both ways any more. The kernel takes "tls" only while it is
-    /// (Documentation/networking/tls.rst, "Creating a TLS connection").
+    /// Returns whether the TCP connection is no longer established. The kernel accepts the upper layer protocol "tls"
+    /// only in that state (Documentation/networking/tls.rst, "Creating a TLS connection").
     /// </summary>
     public static bool HasPeerClosed(Socket socket)
     {
-        // struct tcp_info begins with the state, one byte.
+        // struct tcp_info begins with the state, in one byte.
         Span<byte> info = stackalloc byte[1];
         return socket.GetRawSocketOption(SolTcp, TcpInfo, info) == info.Length && info[0] != TcpEstablished;
     }
 
     /// <summary>
-    /// Each of these replaces the socket's functions, as "tls" would: two that do so are not to be put on top of each other,
-    /// also where the kernel lets them.
+    /// Returns the reason for a layer. Each layer replaces the socket's functions, as "tls" does. Two of them must not
+    /// be stacked, even if the kernel permits it.
     /// </summary>
-    private static KtlsFallbackReason WhyNot(SocketLayer layer) => layer switch
+    private static KtlsFallbackReason GetFallbackReason(SocketLayer layer) => layer switch
     {
         SocketLayer.UpperLayerProtocol => KtlsFallbackReason.UlpInUse,
         SocketLayer.Mptcp => KtlsFallbackReason.Mptcp,
@@ -65,7 +65,7 @@ internal static class SocketEligibility
     {
         SocketLayer layer;
 
-        // A socket that cannot be asked fails in the handshake, with its own error.
+        // If the socket cannot be queried, the handshake fails with the socket's own error.
         return KtlsNative.KtlsNative_GetLayer(socket.SafeHandle, &layer) == 0 ? layer : SocketLayer.None;
     }
 

@@ -2,18 +2,22 @@ using System.Net.Security;
 
 namespace KernelTls.Handshake;
 
-/// <summary>What the stream's constructor was given for its handshake. A callback may be given there or in the options, not two of a kind.</summary>
-/// <param name="Sender">The stream, as callbacks see it.</param>
-/// <param name="Validation">Judges the peer's certificate.</param>
-/// <param name="Selection">Chooses the own certificate.</param>
+/// <summary>
+/// Contains the callbacks given to the stream's constructor. A callback may be given either there or in the options.
+/// </summary>
+/// <param name="Sender">The stream to pass to callbacks.</param>
+/// <param name="Validation">The callback that validates the peer's certificate.</param>
+/// <param name="Selection">The callback that selects the local certificate.</param>
 internal readonly record struct StreamCallbacks(
     object Sender, RemoteCertificateValidationCallback? Validation, LocalCertificateSelectionCallback? Selection)
 {
-    /// <exception cref="InvalidOperationException">Another one was given to the constructor.</exception>
+    /// <summary>Returns the validation callback to use.</summary>
+    /// <exception cref="InvalidOperationException">A different callback was given to the constructor.</exception>
     public RemoteCertificateValidationCallback? ValidationWith(RemoteCertificateValidationCallback? option) =>
         One(Validation, option, nameof(RemoteCertificateValidationCallback));
 
-    /// <exception cref="InvalidOperationException">Another one was given to the constructor.</exception>
+    /// <summary>Returns the selection callback to use.</summary>
+    /// <exception cref="InvalidOperationException">A different callback was given to the constructor.</exception>
     public LocalCertificateSelectionCallback? SelectionWith(LocalCertificateSelectionCallback? option) =>
         One(Selection, option, nameof(LocalCertificateSelectionCallback));
 
@@ -21,6 +25,6 @@ internal readonly record struct StreamCallbacks(
         where T : Delegate =>
         constructor is not null && option is not null && !constructor.Equals(option)
             ? throw new InvalidOperationException(
-                $"A {name} was given both to the constructor and in the options: give one of them.")
+                $"A {name} was given both to the constructor and in the options. Set only one of them.")
             : constructor ?? option;
 }

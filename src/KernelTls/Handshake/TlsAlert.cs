@@ -1,6 +1,6 @@
 namespace KernelTls.Handshake;
 
-/// <summary>The alerts that managed code decides on (RFC 8446, section 6.2).</summary>
+/// <summary>Specifies the alerts that managed code sends (RFC 8446, section 6.2).</summary>
 internal enum TlsAlert
 {
     HandshakeFailure = 40,

@@ -8,8 +8,8 @@ using KernelTls.IO;
 namespace KernelTls.Handshake;
 
 /// <summary>
-/// A channel binding token (RFC 5929) in the form that .NET's consumers expect: the eight integers of SEC_CHANNEL_BINDINGS,
-/// then the prefix that names the kind, then its data.
+/// Represents a channel binding token (RFC 5929) in .NET's format: the eight integers of SEC_CHANNEL_BINDINGS, the
+/// prefix that names the kind, and the data.
 /// </summary>
 internal sealed unsafe class TlsChannelBinding : ChannelBinding
 {
@@ -34,11 +34,17 @@ internal sealed unsafe class TlsChannelBinding : ChannelBinding
 
     public override bool IsInvalid => handle == 0;
 
-    /// <summary>tls-unique (section 3.1): the first Finished message of the handshake, which is the server's where a session was resumed.</summary>
+    /// <summary>
+    /// Creates tls-unique (section 3.1): the first Finished message of the handshake, which is the server's if a
+    /// session was resumed.
+    /// </summary>
     public static TlsChannelBinding Unique(TlsSession session) =>
         new("tls-unique:"u8, session.GetFinished(ofPeer: session.Settings.IsServer != session.IsResumed));
 
-    /// <summary>tls-server-end-point (section 4.1): a hash of the server's certificate; <see langword="null"/> where its signature names none.</summary>
+    /// <summary>
+    /// Creates tls-server-end-point (section 4.1): a hash of the server's certificate. Returns <see langword="null"/>
+    /// if the certificate's signature names no hash.
+    /// </summary>
     public static TlsChannelBinding? Endpoint(TlsSession session)
     {
         X509Certificate2? certificate = session.Settings.IsServer ? session.LocalCertificate : session.RemoteCertificate;
@@ -52,7 +58,9 @@ internal sealed unsafe class TlsChannelBinding : ChannelBinding
         return true;
     }
 
-    /// <summary>By the hash of the certificate's signature, SHA-256 in place of MD5 and SHA-1.</summary>
+    /// <summary>
+    /// Hashes the certificate with the hash of its signature, or with SHA-256 instead of MD5 and SHA-1.
+    /// </summary>
     private static byte[]? Hash(X509Certificate2 certificate) => certificate.SignatureAlgorithm.Value switch
     {
         "1.2.840.113549.1.1.4" or "1.2.840.113549.1.1.5" or "1.2.840.10040.4.3" or "1.2.840.10045.4.1" // MD5, SHA-1
@@ -64,7 +72,9 @@ internal sealed unsafe class TlsChannelBinding : ChannelBinding
     };
 }
 
-/// <summary>A stream's channel bindings: of its session once there is one, and otherwise the base class's.</summary>
+/// <summary>
+/// Provides a stream's channel bindings: those of its session if there is one, otherwise the base class's.
+/// </summary>
 internal sealed class TlsTransportContext(Func<TlsSession?> currentSession, TransportContext managed) : TransportContext
 {
     public override ChannelBinding? GetChannelBinding(ChannelBindingKind kind)

@@ -1,3 +1,5 @@
+using System.Net.Security;
+using System.Runtime.CompilerServices;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 using System.Text;
@@ -6,61 +8,32 @@ using KernelTls.Offload;
 
 namespace KernelTls.Handshake;
 
-/// <summary>
-/// The process's SSL_CTXs, one per distinct key, least recently used first out. Thread-safe. An evicted context is left to
-/// its finalizer: a handshake that has just fetched it goes on undisturbed.
-/// </summary>
+/// <summary>Caches the process's SSL_CTXs, one per distinct key. Thread-safe.</summary>
+/// <remarks>
+/// Contexts with a certificate live as long as its SslStreamCertificateContext, up to <see cref="Capacity"/> for each.
+/// Of those without a certificate, the least recently used is evicted first. An evicted context is freed by its
+/// finalizer, so a handshake that has just obtained it is not disturbed.
+/// </remarks>
 internal static class TlsContexts
 {
     internal const int Capacity = 128;
 
-    private static readonly Dictionary<TlsContextKey, LinkedListNode<Entry>> s_entries = [];
-    private static readonly LinkedList<Entry> s_byUse = new();
+    private static readonly Cache s_withoutCertificate = new();
+    private static readonly ConditionalWeakTable<SslStreamCertificateContext, Cache> s_byCertificate = [];
 
-    /// <summary><see langword="null"/> with the reason where OpenSSL or the key says no.</summary>
+    /// <summary>
+    /// Returns the context for a key, or <see langword="null"/> and the reason if OpenSSL refuses its options.
+    /// </summary>
     public static SafeTlsContextHandle? TryGet(TlsContextKey key, out KtlsFallbackReason reason)
     {
         reason = KtlsFallbackReason.None;
-        lock (s_entries)
-        {
-            if (s_entries.TryGetValue(key, out LinkedListNode<Entry>? node))
-            {
-                s_byUse.Remove(node);
-                s_byUse.AddLast(node);
-                node.Value.RotateTicketKeysIfDue();
-                return node.Value.Context;
-            }
-        }
-
-        SafeTlsContextHandle? created = TryCreate(key, out reason);
-        return created is null ? null : Add(key, created);
-    }
-
-    private static SafeTlsContextHandle Add(TlsContextKey key, SafeTlsContextHandle created)
-    {
-        lock (s_entries)
-        {
-            if (s_entries.TryGetValue(key, out LinkedListNode<Entry>? other))
-            {
-                // Another handshake was faster; its session tickets are the ones to share.
-                created.Dispose();
-                return other.Value.Context;
-            }
-
-            s_entries.Add(key, s_byUse.AddLast(new Entry(key, created, TimeProvider.System)));
-            if (s_entries.Count > Capacity)
-            {
-                s_entries.Remove(s_byUse.First!.Value.Key);
-                s_byUse.RemoveFirst();
-            }
-
-            return created;
-        }
+        Cache cache = key.Certificate is null ? s_withoutCertificate : s_byCertificate.GetValue(key.Certificate, static _ => new Cache());
+        return cache.Find(key) ?? (TryCreate(key, out reason) is { } created ? cache.Add(key, created) : null);
     }
 
     private static SafeTlsContextHandle? TryCreate(TlsContextKey key, out KtlsFallbackReason reason)
     {
-        // Looking at the platform is also what binds the shim to OpenSSL.
+        // Detecting the platform also binds the shim to OpenSSL.
         reason = Platform.Current.DirectReason;
         if (reason != KtlsFallbackReason.None)
         {
@@ -96,7 +69,7 @@ internal static class TlsContexts
             announced = key.IsServer && RuntimeInternals.TrustOf(certificate) is { Announced: true } trust ? [.. trust.Roots] : [];
         }
 
-        // A name of its own: no context resumes what another one has agreed.
+        // A random session ID context: no context resumes the sessions of another one.
         byte[] sessionIdContext = key.IsServer ? RandomNumberGenerator.GetBytes(32) : [];
         byte[] alpn = Encoding.Latin1.GetBytes(key.Alpn);
         bool referenced = false;
@@ -143,13 +116,58 @@ internal static class TlsContexts
         }
     }
 
-    /// <summary>NUL-terminated, or a null pointer once pinned.</summary>
+    /// <summary>Returns NUL-terminated text, or null, which becomes a null pointer when pinned.</summary>
     private static byte[]? Text(string? text) => text is null ? null : Encoding.ASCII.GetBytes(text + '\0');
 
-    /// <summary>
-    /// A context, and when its ticket keys were made. A key seals for two hours, as long as OpenSSL lets a session live, and opens
-    /// what it has sealed for two more: no session that is still good is lost to a rotation. It happens when a handshake begins.
-    /// </summary>
+    private sealed class Cache
+    {
+        private readonly Dictionary<TlsContextKey, LinkedListNode<Entry>> _entries = [];
+        private readonly LinkedList<Entry> _byUse = new();
+
+        public SafeTlsContextHandle? Find(TlsContextKey key)
+        {
+            lock (_entries)
+            {
+                if (!_entries.TryGetValue(key, out LinkedListNode<Entry>? node))
+                {
+                    return null;
+                }
+
+                _byUse.Remove(node);
+                _byUse.AddLast(node);
+                node.Value.RotateTicketKeysIfDue();
+                return node.Value.Context;
+            }
+        }
+
+        public SafeTlsContextHandle Add(TlsContextKey key, SafeTlsContextHandle created)
+        {
+            lock (_entries)
+            {
+                if (_entries.TryGetValue(key, out LinkedListNode<Entry>? other))
+                {
+                    // Another handshake was faster. Its session tickets are the ones to share.
+                    created.Dispose();
+                    return other.Value.Context;
+                }
+
+                _entries.Add(key, _byUse.AddLast(new Entry(key, created, TimeProvider.System)));
+                if (_entries.Count > Capacity)
+                {
+                    _entries.Remove(_byUse.First!.Value.Key);
+                    _byUse.RemoveFirst();
+                }
+
+                return created;
+            }
+        }
+    }
+
+    /// <summary>Contains a context and the time when its ticket keys were created.</summary>
+    /// <remarks>
+    /// A key encrypts tickets for two hours, which is OpenSSL's session lifetime, and decrypts them for two more. A
+    /// rotation therefore invalidates no session that is still valid. Keys are rotated when a handshake begins.
+    /// </remarks>
     internal sealed class Entry(TlsContextKey key, SafeTlsContextHandle context, TimeProvider clock)
     {
         internal static readonly TimeSpan TicketKeyLifetime = TimeSpan.FromHours(2);
@@ -159,7 +177,7 @@ internal static class TlsContexts
 
         public SafeTlsContextHandle Context => context;
 
-        /// <summary>Inside the lock.</summary>
+        /// <summary>Rotates the ticket keys if they are old enough. The caller must hold the lock.</summary>
         public bool RotateTicketKeysIfDue()
         {
             if (!key.IsServer || clock.GetElapsedTime(_rotated) < TicketKeyLifetime)
@@ -167,7 +185,7 @@ internal static class TlsContexts
                 return false;
             }
 
-            // Without random bytes the key goes on, and the next handshake tries again.
+            // Without random bytes the old key stays in use, and the next handshake tries again.
             bool rotated = KtlsNative.KtlsNative_RotateTicketKeys(context) == 0;
             _rotated = rotated ? clock.GetTimestamp() : _rotated;
             return rotated;

@@ -8,11 +8,12 @@ using KernelTls.Offload;
 
 namespace KernelTls.Handshake;
 
-/// <summary>
-/// One handshake on a socket: OpenSSL reads and writes the socket itself, this class waits where it would block and decides
-/// where it pauses: at the ClientHello, which settings answer it; at the server's CertificateRequest, which certificate to
-/// show. On failure everything it made is freed; on success it belongs to the <see cref="TlsSession"/>.
-/// </summary>
+/// <summary>Performs one handshake on a socket.</summary>
+/// <remarks>
+/// OpenSSL reads and writes the socket itself. This class waits when OpenSSL would block, and decides when it pauses:
+/// at the ClientHello it selects the settings, and at the server's CertificateRequest the certificate. If the handshake
+/// fails, Dispose frees everything it created. If it succeeds, the <see cref="TlsSession"/> owns it.
+/// </remarks>
 internal sealed class TlsHandshake : IDisposable
 {
     private const string Failed = "The TLS handshake failed";
@@ -23,18 +24,19 @@ internal sealed class TlsHandshake : IDisposable
     private readonly KtlsOptions _options;
     private readonly SocketReceiver _receiver;
     private readonly SafeTlsContextHandle _context;
-    private TlsConnection _connection = null!; // from Begin on
-    private SessionOrigin _offered;
+    private TlsConnection _connection = null!; // set by Begin
+    private SessionMetadata _offered;
     private HandshakeSettings _settings;
     private SslStreamCertificateContext? _certificate;
     private PeerVerifier _verifier;
     private bool _handedOver;
 
-    /// <param name="socket">A connected TCP socket.</param>
-    /// <param name="context">The SSL_CTX made from the settings.</param>
-    /// <param name="settings">What to negotiate.</param>
-    /// <param name="stream">The stream, as callbacks see it.</param>
-    /// <param name="options">How the connection uses the kernel.</param>
+    /// <summary>Initializes a new instance of the <see cref="TlsHandshake"/> class.</summary>
+    /// <param name="socket">The connected TCP socket.</param>
+    /// <param name="context">The SSL_CTX created from the settings.</param>
+    /// <param name="settings">The settings to negotiate.</param>
+    /// <param name="stream">The stream to pass to callbacks.</param>
+    /// <param name="options">The kernel TLS options of the connection.</param>
     public TlsHandshake(
         Socket socket, SafeTlsContextHandle context, HandshakeSettings settings, SslStream stream, KtlsOptions options)
     {
@@ -50,7 +52,7 @@ internal sealed class TlsHandshake : IDisposable
         _receiver = new SocketReceiver(socket);
     }
 
-    /// <summary>Shakes hands without blocking a thread.</summary>
+    /// <summary>Performs the handshake without blocking a thread.</summary>
     public async Task<TlsSession> RunAsync(CancellationToken cancellationToken)
     {
         cancellationToken.ThrowIfCancellationRequested();
@@ -60,7 +62,7 @@ internal sealed class TlsHandshake : IDisposable
             switch (wanted)
             {
                 case NativeStatus.WantWrite:
-                    await Readiness.WaitToWriteAsync(_socket.SafeHandle, cancellationToken).ConfigureAwait(false);
+                    await SocketReadiness.WaitToWriteAsync(_socket.SafeHandle, cancellationToken).ConfigureAwait(false);
                     break;
                 case NativeStatus.WantRead:
                     Check(await _receiver.ReceiveAsync(Memory<byte>.Empty, cancellationToken).ConfigureAwait(false));
@@ -74,7 +76,7 @@ internal sealed class TlsHandshake : IDisposable
         return Complete();
     }
 
-    /// <summary>Shakes hands, blocking; the socket's timeouts limit each wait.</summary>
+    /// <summary>Performs the handshake and blocks until it completes. The socket's timeouts limit each wait.</summary>
     public TlsSession Run()
     {
         Begin();
@@ -100,7 +102,7 @@ internal sealed class TlsHandshake : IDisposable
                     isLate = !_receiver.WaitReadable();
                     break;
                 default:
-                    // The callbacks of blocking handshakes are synchronous: this does not wait.
+                    // The callbacks of blocking handshakes are synchronous, so this does not wait.
                     DecideAsync(wanted, CancellationToken.None).GetAwaiter().GetResult();
                     break;
             }
@@ -120,20 +122,25 @@ internal sealed class TlsHandshake : IDisposable
 
     public bool IsServer => _settings.IsServer;
 
-    /// <summary>The socket, where this end has sent the peer a fatal alert; <see langword="null"/> otherwise.</summary>
+    /// <summary>Gets the socket if this end sent the peer a fatal alert; otherwise <see langword="null"/>.</summary>
     public Socket? AlertedSocket { get; private set; }
 
-    /// <summary>Client: the name as it was given; server: empty.</summary>
+    /// <summary>Gets a value that indicates whether this end or its callback refused the peer.</summary>
+    public bool IsPeerRefused { get; private set; }
+
+    /// <summary>Client: gets the name as given by the caller. Server: empty.</summary>
     public string TargetHost => _settings.GivenHost;
 
-    /// <summary>The socket is OpenSSL's as well from here on.</summary>
+    /// <summary>Binds OpenSSL to the socket. From here on both .NET and OpenSSL use it.</summary>
     private void Begin()
     {
+        SocketReadiness.Prepare();
         _transport.ApplyBusyPoll(_socket);
         try
         {
-            // An asynchronous operation makes .NET put the descriptor into non-blocking mode, for good, and emulate blocking in
-            // synchronous ones. OpenSSL must never block inside a record. Sending nothing is the cheapest such operation.
+            // OpenSSL must never block inside a record, so the descriptor must be non-blocking. An asynchronous
+            // operation makes .NET set that mode permanently and emulate blocking in synchronous operations. Sending
+            // nothing is the cheapest such operation.
             ValueTask<int> nothing = _socket.SendAsync(ReadOnlyMemory<byte>.Empty, SocketFlags.None);
             if (!nothing.IsCompletedSuccessfully)
             {
@@ -142,7 +149,7 @@ internal sealed class TlsHandshake : IDisposable
         }
         catch (SocketException e)
         {
-            // The peer has gone before a word was said.
+            // The peer closed the connection before the handshake.
             throw TlsErrors.Socket(Failed, e.SocketErrorCode);
         }
 
@@ -175,14 +182,22 @@ internal sealed class TlsHandshake : IDisposable
                 return false;
             default:
                 NoteAlert(result);
+                IsPeerRefused = _verifier.Refusal is not null || TlsErrors.IsCertificateMissing(result);
 
-                // The verdict on the certificate is the cause; OpenSSL's error only echoes it.
-                _verifier.Refusal?.Throw();
+                // The refused certificate is the cause; OpenSSL's error only reports the refusal.
+                if (_verifier.Refusal is { } refusal)
+                {
+                    TlsErrors.ThrowRefusal(refusal);
+                }
+
                 throw TlsErrors.Handshake(result);
         }
     }
 
-    /// <summary>OpenSSL ends what it refuses with an alert, and what the peer's alert has ended with none.</summary>
+    /// <summary>
+    /// Notes that OpenSSL sent an alert. It sends one for what it refuses, and none if the peer's alert ended the
+    /// handshake.
+    /// </summary>
     private void NoteAlert(in NativeResult result)
     {
         if (result.Status == NativeStatus.TlsError && !result.IsPeerAlert)
@@ -197,16 +212,16 @@ internal sealed class TlsHandshake : IDisposable
         AlertedSocket = _socket;
     }
 
-    private void Check(SocketOutcome outcome)
+    private void Check(SocketReceiveResult result)
     {
-        if (outcome.RecordErrno != 0)
+        if (result.RecordErrno != 0)
         {
-            // TLS 1.2 switches receiving before Finished, which then waits in the kernel as a control record.
-            _connection.ReceiveFailed(outcome.RecordErrno);
+            // In TLS 1.2 the kernel receives before Finished arrives, so Finished waits there as a control record.
+            _connection.ReceiveFailed(result.RecordErrno);
         }
-        else if (outcome.Error != SocketError.Success)
+        else if (result.Error != SocketError.Success)
         {
-            throw TlsErrors.Socket(Failed, outcome.Error);
+            throw TlsErrors.Socket(Failed, result.Error);
         }
     }
 
@@ -229,7 +244,7 @@ internal sealed class TlsHandshake : IDisposable
         }
         catch
         {
-            // The peer is told that it is not to blame; what went wrong is for this end only.
+            // The alert blames this end, not the peer. The details stay local.
             Abort(TlsAlert.InternalError);
             throw;
         }
@@ -238,20 +253,20 @@ internal sealed class TlsHandshake : IDisposable
         {
             Abort(hello.ServerName.Length > 0 ? TlsAlert.UnrecognizedName : TlsAlert.HandshakeFailure);
             throw new AuthenticationException(
-                $"The ServerCertificateSelectionCallback gave no certificate for '{hello.ServerName}'.");
+                $"The ServerCertificateSelectionCallback returned no certificate for '{hello.ServerName}'.");
         }
 
         Answer(chosen);
     }
 
-    /// <summary>From here on the handshake is what it would have been with these settings from the start.</summary>
+    /// <summary>Continues the handshake as if it had begun with these settings.</summary>
     private void Answer(HandshakeSettings settings)
     {
         if (TlsContexts.TryGet(settings.Context, out KtlsFallbackReason reason) is not { } context)
         {
             Abort(TlsAlert.InternalError);
             throw new AuthenticationException(
-                $"OpenSSL refused the options that a callback chose ({reason}): check that the certificate fits its key and the cipher suites exist.");
+                $"OpenSSL refused the options that a callback chose ({reason}). Check that the certificate matches its key and that the cipher suites exist.");
         }
 
         _settings = settings;
@@ -261,7 +276,10 @@ internal sealed class TlsHandshake : IDisposable
         Staple();
     }
 
-    /// <summary>A callback that looks at the stream in the midst of the handshake finds what is known by then.</summary>
+    /// <summary>
+    /// Publishes the properties negotiated so far, for a callback that reads the stream's properties during the
+    /// handshake.
+    /// </summary>
     private void PublishProgress()
     {
         ConnectionInfo info = _connection.GetInfo();
@@ -292,13 +310,14 @@ internal sealed class TlsHandshake : IDisposable
         {
             if (info.Resumed != 0 && _connection.GetPeerCertificates() is { Length: > 0 } chain)
             {
-                _verifier.JudgeResumed(chain, _offered.Verdict);
+                _verifier.ValidateResumed(chain, _offered.CachedResult);
             }
             else
             {
-                _verifier.JudgeAbsence();
+                _verifier.ValidateAbsence();
             }
 
+            IsPeerRefused = _verifier.Refusal is not null;
             _verifier.Refusal?.Throw();
         }
 

@@ -4,8 +4,8 @@ using System.Security.Cryptography.X509Certificates;
 namespace KernelTls.Handshake;
 
 /// <summary>
-/// OpenSSL's verification codes (X509_V_*), chosen for the alert that each makes OpenSSL send (RFC 8446, section 6.2), so
-/// that the peer learns what SslStream would have told it.
+/// Provides OpenSSL's verification codes (X509_V_*). Each is chosen for the alert that it makes OpenSSL send (RFC 8446,
+/// section 6.2), so that the peer receives SslStream's alert.
 /// </summary>
 internal static class X509VerifyCode
 {
@@ -16,6 +16,7 @@ internal static class X509VerifyCode
     private const int Revoked = 23;              // X509_V_ERR_CERT_REVOKED: certificate_revoked
     private const int WrongPurpose = 26;         // X509_V_ERR_INVALID_PURPOSE: unsupported_certificate
     private const int Rejected = 28;             // X509_V_ERR_CERT_REJECTED: bad_certificate
+    public const int Application = 50;           // X509_V_ERR_APPLICATION_VERIFICATION: handshake_failure
     private const int Unknown = 30;              // X509_V_ERR_AKID_SKID_MISMATCH: certificate_unknown
 
     private static readonly (X509ChainStatusFlags Flags, int Code)[] s_codes =

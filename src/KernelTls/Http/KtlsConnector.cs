@@ -4,7 +4,10 @@ using System.Net.Sockets;
 
 namespace KernelTls.Http;
 
-/// <summary>The ConnectCallback of one SocketsHttpHandler: connects, and shakes hands where the stock handler would.</summary>
+/// <summary>
+/// Implements the ConnectCallback of one SocketsHttpHandler: connects, and performs the TLS handshake if the default
+/// handler would.
+/// </summary>
 internal sealed class KtlsConnector
 {
     private static readonly List<SslApplicationProtocol> s_http2 = [SslApplicationProtocol.Http2];
@@ -15,11 +18,41 @@ internal sealed class KtlsConnector
     private readonly Func<SocketsHttpConnectionContext, CancellationToken, ValueTask<Stream>> _connect;
 
     public KtlsConnector(SocketsHttpHandler handler, KtlsOptions options)
+        : this(handler, options, handler.ConnectCallback)
+    {
+    }
+
+    private KtlsConnector(
+        SocketsHttpHandler handler,
+        KtlsOptions options,
+        Func<SocketsHttpConnectionContext, CancellationToken, ValueTask<Stream>>? inner)
     {
         _handler = handler;
         _options = options;
-        _connect = handler.ConnectCallback ?? ConnectTcpAsync;
+        Inner = inner;
+        _connect = inner ?? ConnectTcpAsync;
     }
+
+    /// <summary>Gets the callback that connects, or <see langword="null"/> if this class connects itself.</summary>
+    public Func<SocketsHttpConnectionContext, CancellationToken, ValueTask<Stream>>? Inner { get; }
+
+    /// <summary>Gets a value that indicates whether woven code created the handler. That code does not know of this callback.</summary>
+    public bool IsWoven { get; init; }
+
+    /// <summary>
+    /// Gets a value that indicates whether a validation callback gets the request as its sender. The callback that an
+    /// <see cref="HttpClientHandler"/> sets on its inner handler expects that.
+    /// </summary>
+    public bool GivesRequestAsSender { get; init; }
+
+    /// <summary>Returns the connector that was woven into a handler, or null.</summary>
+    public static KtlsConnector? WovenInto(SocketsHttpHandler handler) =>
+        handler.ConnectCallback?.Target is KtlsConnector { IsWoven: true } connector ? connector : null;
+
+    /// <summary>Returns the same with another callback that connects.</summary>
+    public Func<SocketsHttpConnectionContext, CancellationToken, ValueTask<Stream>> Around(
+        Func<SocketsHttpConnectionContext, CancellationToken, ValueTask<Stream>>? inner) =>
+        new KtlsConnector(_handler, _options, inner) { IsWoven = IsWoven, GivesRequestAsSender = GivesRequestAsSender }.ConnectAsync;
 
     public async ValueTask<Stream> ConnectAsync(SocketsHttpConnectionContext context, CancellationToken cancellationToken)
     {
@@ -29,7 +62,7 @@ internal sealed class KtlsConnector
             return transport;
         }
 
-        // HTTP knows where an answer ends, and the handler what to do where the connection ends first.
+        // HTTP detects the end of a response itself, and the handler knows what to do if the connection ends before it.
         KtlsStream stream = new(transport, leaveInnerStreamOpen: false, _options.ForFramedProtocol());
         try
         {
@@ -44,8 +77,9 @@ internal sealed class KtlsConnector
     }
 
     /// <summary>
-    /// The callback is asked for http:// and for proxies as well. A proxy's address is not the request's: TLS to it, or through
-    /// it, is the stock handler's.
+    /// Returns whether the connection is TLS directly to the server. The callback is also called for http:// and for
+    /// proxies. The address of a proxy differs from the request's; the default handler performs TLS to it or through
+    /// it.
     /// </summary>
     private static bool IsDirectTls(SocketsHttpConnectionContext context)
     {
@@ -63,14 +97,22 @@ internal sealed class KtlsConnector
         options.ApplicationProtocols = ProtocolsFor(request);
         if (options.ApplicationProtocols is not null)
         {
-            // RFC 9113, section 9.2.1: no renegotiation under HTTP/2.
+            // RFC 9113, section 9.2.1: HTTP/2 forbids renegotiation.
             options.AllowRenegotiation = false;
+        }
+
+        if (GivesRequestAsSender && options.RemoteCertificateValidationCallback is { } validate)
+        {
+            options.RemoteCertificateValidationCallback =
+                (_, certificate, chain, errors) => validate(request, certificate, chain, errors);
         }
 
         return options;
     }
 
-    /// <summary>HTTP/1.1 alone is asked for without ALPN, as the stock handler does.</summary>
+    /// <summary>
+    /// Returns the protocols for ALPN, or null for HTTP/1.1 alone, which the default handler requests without ALPN.
+    /// </summary>
     private static List<SslApplicationProtocol>? ProtocolsFor(HttpRequestMessage request) =>
         (request.Version.Major >= 2, request.VersionPolicy) switch
         {
@@ -79,7 +121,7 @@ internal sealed class KtlsConnector
             _ => null,
         };
 
-    /// <summary>The Host header without its port; an IPv6 literal keeps its brackets off.</summary>
+    /// <summary>Returns the Host header without its port, and an IPv6 literal without its brackets.</summary>
     private static string HostOf(string header)
     {
         if (header.StartsWith('['))

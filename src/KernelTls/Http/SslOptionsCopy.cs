@@ -3,8 +3,8 @@ using System.Net.Security;
 namespace KernelTls.Http;
 
 /// <summary>
-/// A copy whose target host and ALPN can differ per connection. A unit test compares it, property by property, with the
-/// options of the running .NET.
+/// Copies client options, so that target host and ALPN can differ per connection. A unit test compares the copy,
+/// property by property, with the options of the running .NET.
 /// </summary>
 internal static class SslOptionsCopy
 {

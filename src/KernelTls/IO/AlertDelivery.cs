@@ -4,11 +4,12 @@ using System.Net.Sockets;
 
 namespace KernelTls.IO;
 
-/// <summary>
-/// Lets the peer read the alert that ended a handshake before the socket is closed. What the peer has sent meanwhile, at least the
-/// rest of its flight, is unread; closing the socket with it would reset the connection, and the alert would be lost. So this end
-/// sends its FIN and throws away what comes, until the peer closes as well: for at most a second, and for at most 256 KiB.
-/// </summary>
+/// <summary>Lets the peer read the alert that ended a handshake before the socket is closed.</summary>
+/// <remarks>
+/// Data that the peer has sent, at least the rest of its flight, is still unread. Closing the socket with unread data
+/// would reset the connection and lose the alert. This end therefore sends its FIN and discards incoming data until the
+/// peer closes as well, for at most one second and at most 256 KiB.
+/// </remarks>
 internal static class AlertDelivery
 {
     private const int MostBytes = 256 * 1024;
@@ -35,7 +36,7 @@ internal static class AlertDelivery
         }
         catch (Exception e) when (e is SocketException or ObjectDisposedException or OperationCanceledException)
         {
-            // The peer has reset the connection, somebody has closed the socket, or the time is over: no more can be done.
+            // The peer reset the connection, the socket was closed, or the time is over. Nothing more can be done.
         }
         finally
         {
@@ -43,7 +44,7 @@ internal static class AlertDelivery
         }
     }
 
-    /// <summary>As <see cref="CompleteAsync"/>, blocking.</summary>
+    /// <summary>Does the same as <see cref="CompleteAsync"/>, blocking.</summary>
     public static void Complete(Socket socket)
     {
         byte[] buffer = ArrayPool<byte>.Shared.Rent(BufferSize);
@@ -69,7 +70,7 @@ internal static class AlertDelivery
         }
         catch (Exception e) when (e is SocketException or ObjectDisposedException)
         {
-            // As above.
+            // See CompleteAsync.
         }
         finally
         {

@@ -2,16 +2,21 @@ using Microsoft.Win32.SafeHandles;
 
 namespace KernelTls.IO;
 
-/// <summary>A part of a file on its way out: what is left of it, and whether any of it may have left already.</summary>
+/// <summary>
+/// Tracks a part of a file that is being sent: the remaining bytes, and whether any of it may have been sent.
+/// </summary>
 internal sealed class FileSection
 {
     private readonly long _count;
 
+    /// <summary>Initializes a new instance of the <see cref="FileSection"/> class.</summary>
     /// <exception cref="ArgumentNullException"><paramref name="file"/> is <see langword="null"/>.</exception>
     /// <exception cref="ArgumentException"><paramref name="file"/> is invalid.</exception>
     /// <exception cref="ObjectDisposedException"><paramref name="file"/> is closed.</exception>
-    /// <exception cref="ArgumentOutOfRangeException">The section is of no file.</exception>
-    /// <exception cref="NotSupportedException">The file cannot seek.</exception>
+    /// <exception cref="ArgumentOutOfRangeException">
+    /// <paramref name="offset"/> or <paramref name="count"/> is negative, or their sum exceeds the largest file offset.
+    /// </exception>
+    /// <exception cref="NotSupportedException">The file is not seekable.</exception>
     public FileSection(SafeFileHandle file, long offset, long count)
     {
         ArgumentNullException.ThrowIfNull(file);
@@ -19,7 +24,7 @@ internal sealed class FileSection
         ArgumentOutOfRangeException.ThrowIfNegative(count);
         ArgumentOutOfRangeException.ThrowIfGreaterThan(count, long.MaxValue - offset);
 
-        // For its exceptions: the length itself proves nothing, files of /proc have none.
+        // Called for its exceptions. The length itself proves nothing: files of /proc have none.
         _ = RandomAccess.GetLength(file);
         File = file;
         Position = offset;
@@ -34,7 +39,10 @@ internal sealed class FileSection
 
     public long Sent => _count - Left;
 
-    /// <summary>From here on a failure leaves the peer with a part: the connection cannot go on.</summary>
+    /// <summary>
+    /// Gets or sets a value that indicates whether a part may have been sent. From then on a failure breaks the
+    /// connection.
+    /// </summary>
     public bool Begun { get; set; }
 
     public void Advance(long sent)
@@ -44,8 +52,8 @@ internal sealed class FileSection
         Left -= sent;
     }
 
-    /// <summary>The next bytes of the file, as many as there are up to the buffer's length.</summary>
-    /// <exception cref="EndOfStreamException">There are none.</exception>
+    /// <summary>Reads the next bytes of the file, up to the buffer's length.</summary>
+    /// <exception cref="EndOfStreamException">The file has no more bytes.</exception>
     public async ValueTask<ReadOnlyMemory<byte>> ReadAsync(byte[] buffer, CancellationToken cancellationToken)
     {
         Memory<byte> part = buffer.AsMemory(0, (int)Math.Min(buffer.Length, Left));
@@ -53,11 +61,14 @@ internal sealed class FileSection
         return read > 0 ? part[..read] : throw EndedEarly();
     }
 
-    /// <summary>The caller has promised the peer more than the file has: only a truncation tells it so.</summary>
+    /// <summary>
+    /// Returns the exception for a file that is shorter than promised. The peer expects more data, so only a truncation
+    /// informs it.
+    /// </summary>
     public EndOfStreamException EndedEarly()
     {
         Begun = true;
         return new EndOfStreamException(
-            $"The file ended at {Position}: {Sent} of {_count} bytes were sent, and the connection is of no more use for writing.");
+            $"The file ended at {Position}: {Sent} of {_count} bytes were sent. The connection cannot be written to any more.");
     }
 }

@@ -4,26 +4,29 @@ using System.Security.Authentication;
 namespace KernelTls.IO;
 
 /// <summary>
-/// How many more records may be encrypted with the present sending key (RFC 8446, section 5.5). Nobody else counts them: the
-/// kernel has no limit, and OpenSSL does not see the records. Belongs to whoever holds the sender's gate.
+/// Counts how many more records may be encrypted with the current sending key (RFC 8446, section 5.5). Guarded by the
+/// sender's gate.
 /// </summary>
 /// <remarks>
-/// A write takes one record for each 16 KiB begun. One that had to wait for room may have been cut into more, so it is
-/// charged twice; the default limits leave room for that.
+/// The count is kept here because the kernel has no limit and OpenSSL does not see the records. A write takes one
+/// record for each 16 KiB begun. A write that waited for space in the send buffer may have been split into more
+/// records, so it is charged twice; the default limits leave room for that.
 /// </remarks>
 internal struct RecordBudget
 {
-    /// <summary>Payload of a full record (RFC 8446, section 5.1).</summary>
+    /// <summary>The payload size of a full record (RFC 8446, section 5.1).</summary>
     public const int RecordSize = 16 * 1024;
 
     private readonly long _limit;
     private long _left;
+    private long _sent;
 
     public RecordBudget(long limit) => _limit = _left = limit;
 
     /// <summary>
-    /// RFC 8446, section 5.5, allows AES-GCM 2^24.5 full records, RFC 9147, section 4.5.3, AES-CCM 2^23; ChaCha20-Poly1305
-    /// has no limit below that of the sequence number. TLS 1.2 states none.
+    /// Returns the default limit. RFC 8446, section 5.5, permits 2^24.5 full records for AES-GCM, and RFC 9147, section
+    /// 4.5.3, permits 2^23 for AES-CCM. ChaCha20-Poly1305 has no limit below that of the sequence number. TLS 1.2
+    /// specifies none.
     /// </summary>
     public static long DefaultLimit(SslProtocols protocol, TlsCipherSuite suite) =>
         protocol != SslProtocols.Tls13 ? long.MaxValue : suite switch
@@ -33,7 +36,10 @@ internal struct RecordBudget
             _ => 1L << 22,
         };
 
-    /// <summary>How many of <paramref name="bytes"/> may go out now.</summary>
+    /// <summary>Gets the number of records sent with all keys. Can be read without the gate.</summary>
+    public readonly long Sent => Volatile.Read(in _sent);
+
+    /// <summary>Returns how many of <paramref name="bytes"/> may be sent now.</summary>
     public readonly long Allow(long bytes) => Records(bytes) <= _left ? bytes : _left * RecordSize;
 
     /// <summary>Takes the records for all of <paramref name="bytes"/>, or none.</summary>
@@ -46,14 +52,22 @@ internal struct RecordBudget
         }
 
         _left -= records;
+        Count(records);
         return true;
     }
 
-    /// <summary>Takes records that went out.</summary>
-    public void Take(long bytes) => _left -= Math.Min(Records(bytes), _left);
+    /// <summary>Takes the records of bytes that were sent.</summary>
+    public void Take(long bytes)
+    {
+        long records = Records(bytes);
+        _left -= Math.Min(records, _left);
+        Count(records);
+    }
 
-    /// <summary>The key is new.</summary>
+    /// <summary>Resets the count for a new key.</summary>
     public void Renew() => _left = _limit;
+
+    private void Count(long records) => Volatile.Write(ref _sent, _sent + records);
 
     private static long Records(long bytes) => (bytes + RecordSize - 1) / RecordSize;
 }

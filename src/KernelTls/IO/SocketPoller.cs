@@ -3,10 +3,8 @@ using KernelTls.Interop;
 
 namespace KernelTls.IO;
 
-/// <summary>
-/// Tells what .NET's Socket has no operation for. One epoll set and one thread, made when somebody asks first, and for good.
-/// Thread-safe.
-/// </summary>
+/// <summary>An epoll instance for readiness events that Socket does not expose. Thread-safe.</summary>
+/// <remarks>Created on first use together with one background thread. Both live until the process exits.</remarks>
 internal sealed class SocketPoller
 {
     private const int NotStarted = -1;
@@ -16,14 +14,15 @@ internal sealed class SocketPoller
     private int _poller = NotStarted;
     private long _lastToken;
 
-    /// <summary>The one that serves the whole process.</summary>
+    /// <summary>Gets the instance that serves the whole process.</summary>
     public static SocketPoller Shared { get; } = new();
 
-    /// <summary>
-    /// The epoll set, for the calls that put a socket into it. Where none could be made (a process may be out of descriptors for
-    /// a while), whoever asks next tries again.
-    /// </summary>
-    /// <exception cref="IOException">None could be made.</exception>
+    /// <summary>Gets the descriptor of the epoll instance, for the calls that register a socket.</summary>
+    /// <remarks>
+    /// If it cannot be created, for example because the process is out of descriptors for a while, the next call tries
+    /// again.
+    /// </remarks>
+    /// <exception cref="IOException">The instance could not be created.</exception>
     public int Descriptor
     {
         get
@@ -46,7 +45,9 @@ internal sealed class SocketPoller
         }
     }
 
-    /// <summary>Returns a token for <paramref name="report"/>, which is called once, on the poller's thread: it must not wait.</summary>
+    /// <summary>
+    /// Returns a token for <paramref name="report"/>, which is called once, on the poller's thread, and must not block.
+    /// </summary>
     public long Expect(Action<Exception?> report)
     {
         long token = Interlocked.Increment(ref _lastToken);
@@ -54,7 +55,7 @@ internal sealed class SocketPoller
         return token;
     }
 
-    /// <summary>The report is not wanted any more; one that is under way may still come.</summary>
+    /// <summary>Removes a report. A report that is in progress may still be called.</summary>
     public void Forget(long token) => _reports.TryRemove(token, out _);
 
     private unsafe int Start()
@@ -68,7 +69,7 @@ internal sealed class SocketPoller
 
         int poller = created;
 
-        // Unsafe: the thread serves the whole process, and must not keep the ExecutionContext of whoever came first.
+        // Unsafe: the thread serves the whole process and must not keep the ExecutionContext of the first caller.
         new Thread(() => Serve(poller)) { IsBackground = true, Name = "KernelTls poller" }.UnsafeStart();
         return poller;
     }
@@ -83,7 +84,7 @@ internal sealed class SocketPoller
             int errno = KtlsNative.KtlsNative_PollerWait(poller, tokens, Capacity, &count);
             if (errno != 0)
             {
-                // Cannot happen with a valid epoll descriptor; if it does, nobody may wait forever.
+                // Cannot happen with a valid epoll descriptor. If it does, no waiter may wait forever.
                 Exception failure = TlsErrors.Call("waiting on the epoll set", errno);
                 foreach (Action<Exception?> report in _reports.Values)
                 {

@@ -3,32 +3,36 @@ using KernelTls.Interop;
 
 namespace KernelTls.IO;
 
-/// <summary>A socket's receives and waits, with their outcome as a value where the socket would throw.</summary>
-internal sealed class SocketReceiver(Socket socket)
+/// <summary>Receives from a socket and waits for it, with errors as values instead of exceptions.</summary>
+/// <remarks>
+/// Its four operations are virtual for tests/KernelTls.Fuzz, whose model makes them return any result in any order.
+/// </remarks>
+internal class SocketReceiver(Socket socket)
 {
     private readonly SafeSocketHandle _handle = socket.SafeHandle;
 
     public Socket Socket { get; } = socket;
 
     /// <summary>
-    /// Receives into <paramref name="buffer"/>; an empty buffer waits for readability and consumes nothing. Where the socket
-    /// has to wait first, an error costs an exception inside.
+    /// Receives into <paramref name="buffer"/>. An empty buffer waits until the socket is readable and consumes
+    /// nothing.
     /// </summary>
-    public async ValueTask<SocketOutcome> ReceiveAsync(Memory<byte> buffer, CancellationToken cancellationToken)
+    /// <remarks>If the receive has to wait first, an error costs an internal exception.</remarks>
+    public async ValueTask<SocketReceiveResult> ReceiveAsync(Memory<byte> buffer, CancellationToken cancellationToken)
     {
         try
         {
             int bytes = await Socket.ReceiveAsync(buffer, SocketFlags.None, cancellationToken).ConfigureAwait(false);
-            return new SocketOutcome(bytes, SocketError.Success);
+            return new SocketReceiveResult(bytes, SocketError.Success);
         }
         catch (SocketException e)
         {
-            return OutcomeOf(0, e.SocketErrorCode);
+            return Complete(0, e.SocketErrorCode);
         }
     }
 
-    /// <summary>Receives what is there, without waiting; <see langword="null"/>: nothing is.</summary>
-    public unsafe SocketOutcome? TryReceive(Span<byte> buffer)
+    /// <summary>Receives without waiting. Returns <see langword="null"/> if nothing has arrived.</summary>
+    public virtual unsafe SocketReceiveResult? TryReceive(Span<byte> buffer)
     {
         int received;
         int errno;
@@ -39,36 +43,42 @@ internal sealed class SocketReceiver(Socket socket)
 
         return errno switch
         {
-            0 => new SocketOutcome(received, SocketError.Success),
+            0 => new SocketReceiveResult(received, SocketError.Success),
             Errno.Again => null,
-            Errno.MessageSize => new SocketOutcome(0, SocketError.MessageSize),
-            Errno.Invalid => new SocketOutcome(0, SocketError.InvalidArgument),
-            _ => new SocketOutcome(0, TlsErrors.ToSocketError(errno)),
+            Errno.MessageSize => new SocketReceiveResult(0, SocketError.MessageSize),
+            Errno.Invalid => new SocketReceiveResult(0, SocketError.InvalidArgument),
+            _ => new SocketReceiveResult(0, TlsErrors.ToSocketError(errno)),
         };
     }
 
-    /// <summary>Starts a receive of <paramref name="arguments"/>. False: it has ended already, and no completion follows.</summary>
-    public bool Start(SocketAsyncEventArgs arguments, CancellationToken cancellationToken) =>
+    /// <summary>
+    /// Starts a receive with <paramref name="arguments"/>. Returns false if it has completed already, in which case no
+    /// completion follows.
+    /// </summary>
+    public virtual bool Start(SocketAsyncEventArgs arguments, CancellationToken cancellationToken) =>
         RuntimeInternals.ReceiveAsync(Socket, arguments, cancellationToken);
 
-    /// <summary>
-    /// What one receive on this socket came to. .NET takes any error for the end of the connection; after one that only asks
-    /// for OpenSSL, the socket goes on being connected for those who look (its own SendFile does).
-    /// </summary>
-    public SocketOutcome OutcomeOf(int bytes, SocketError error)
+    /// <summary>Returns the result of one receive on this socket.</summary>
+    /// <remarks>
+    /// .NET treats every error as the end of the connection. After an error that only means that OpenSSL must read,
+    /// this method marks the socket as connected again, because other code checks that (the socket's own SendFile
+    /// does).
+    /// </remarks>
+    public virtual SocketReceiveResult Complete(int bytes, SocketError error)
     {
-        SocketOutcome outcome = new(bytes, error);
-        if (outcome.RecordErrno != 0)
+        SocketReceiveResult result = new(bytes, error);
+        if (result.RecordErrno != 0)
         {
             RuntimeInternals.SetToConnected(Socket);
         }
 
-        return outcome;
+        return result;
     }
 
-    /// <summary>
-    /// Blocks until the socket is readable, for at most its ReceiveTimeout. Returns <see langword="false"/> when the time is over,
-    /// or at once for an error that the socket has: the caller looks once more before it speaks of a timeout.
-    /// </summary>
-    public bool WaitReadable() => Socket.Poll(SocketTimeouts.ToTimeSpan(Socket.ReceiveTimeout), SelectMode.SelectRead);
+    /// <summary>Blocks until the socket is readable, at most for its ReceiveTimeout.</summary>
+    /// <returns>
+    /// False when the time is over, or immediately if the socket has an error: the caller must receive once more before
+    /// it reports a timeout.
+    /// </returns>
+    public virtual bool WaitReadable() => Socket.Poll(SocketTimeouts.ToTimeSpan(Socket.ReceiveTimeout), SelectMode.SelectRead);
 }

@@ -9,21 +9,25 @@ using KernelTls.Interop;
 
 namespace KernelTls.IO;
 
-// The calls that belong to the handshake: its steps, what it pauses for, and what it leaves behind.
-internal sealed partial class TlsConnection
+// The calls of the handshake: its steps, its pauses, and its results.
+internal partial class TlsConnection
 {
-    /// <summary>One handshake step; the verifier is called back during it.</summary>
+    /// <summary>Performs one handshake step. The verifier is called back during it.</summary>
     public unsafe NativeResult Handshake(PeerVerifier verifier) => Judged(verifier, &KtlsNative.KtlsNative_Handshake, out _);
 
-    /// <summary>One step of asking the client for its certificate after the handshake (RFC 8446, section 4.6.2).</summary>
-    /// <returns><see langword="false"/> where it cannot be asked on this connection.</returns>
+    /// <summary>
+    /// Performs one step of requesting the client's certificate after the handshake (RFC 8446, section 4.6.2).
+    /// </summary>
+    /// <returns>False if the certificate cannot be requested on this connection.</returns>
     public unsafe bool TryRequestCertificate(PeerVerifier verifier, out NativeResult result)
     {
         result = Judged(verifier, &KtlsNative.KtlsNative_RequestCertificate, out bool supported);
         return supported;
     }
 
-    /// <summary>Makes an end without close_notify an end of the stream from now on, unless it comes within a record.</summary>
+    /// <summary>
+    /// Makes an end without close_notify count as the end of the stream from now on, unless it occurs within a record.
+    /// </summary>
     public void AllowTruncation()
     {
         lock (_lock)
@@ -34,18 +38,29 @@ internal sealed partial class TlsConnection
 
     private unsafe NativeResult Judged(
         PeerVerifier verifier,
-        delegate*<SafeTlsConnectionHandle, SafeSocketHandle, delegate* unmanaged<nint, nint*, int, int>, nint, NativeResult*, int> step,
+        delegate*<SafeTlsConnectionHandle, int, delegate* unmanaged<nint, nint*, int, int>, nint, NativeResult*, int> step,
         out bool supported)
     {
-        GCHandle state = GCHandle.Alloc(verifier);
+        using VerifiedStep verified = new(verifier, _socket);
+        GCHandle state = GCHandle.Alloc(verified);
         try
         {
             NativeResult result;
             int errno;
             lock (_lock)
             {
-                errno = step(_handle, _socket, &PeerVerifier.OnVerify, GCHandle.ToIntPtr(state), &result);
+                _verifies = true;
+                try
+                {
+                    errno = step(_handle, verified.Descriptor, &VerifiedStep.OnVerify, GCHandle.ToIntPtr(state), &result);
+                }
+                finally
+                {
+                    _verifies = false;
+                }
             }
+
+            verified.ThrowIfSocketClosed();
 
             supported = errno != Errno.NotSupported;
             if (supported)
@@ -61,7 +76,7 @@ internal sealed partial class TlsConnection
         }
     }
 
-    /// <summary>What the client offers, while the handshake is paused at its ClientHello.</summary>
+    /// <summary>Returns the client's offer, while the handshake is paused at the ClientHello.</summary>
     public unsafe SslClientHelloInfo GetClientHello()
     {
         ClientHelloData hello;
@@ -74,7 +89,7 @@ internal sealed partial class TlsConnection
             HandshakeOptions.PublishedServerName(NativeText.Decode(hello.ServerName)), ToSslProtocols(hello.Versions));
     }
 
-    /// <summary>The handshake, paused at the ClientHello, goes on with another SSL_CTX.</summary>
+    /// <summary>Continues the handshake, paused at the ClientHello, with another SSL_CTX.</summary>
     public unsafe void SwitchContext(SafeTlsContextHandle context)
     {
         NativeResult result;
@@ -89,7 +104,7 @@ internal sealed partial class TlsConnection
         }
     }
 
-    /// <summary>The handshake, paused at the ClientHello, ends with an alert, as far as the socket takes it.</summary>
+    /// <summary>Ends the handshake, paused at the ClientHello, with an alert, if the socket accepts it.</summary>
     public unsafe void Abort(TlsAlert alert)
     {
         NativeResult result;
@@ -99,7 +114,10 @@ internal sealed partial class TlsConnection
         }
     }
 
-    /// <summary>To be stapled to the server's certificate (RFC 6066, section 8). One that OpenSSL cannot staple is left out.</summary>
+    /// <summary>
+    /// Sets the OCSP response to staple to the server's certificate (RFC 6066, section 8). A response that OpenSSL
+    /// cannot staple is ignored.
+    /// </summary>
     public unsafe void SetOcspResponse(byte[] response)
     {
         const int Limit = 16000;
@@ -115,10 +133,10 @@ internal sealed partial class TlsConnection
         }
     }
 
-    /// <summary>DER of the names of issuers that the server accepts.</summary>
+    /// <summary>Returns the names of the issuers that the server accepts, in DER.</summary>
     public unsafe List<byte[]> GetAcceptableIssuers() => FetchAll(&KtlsNative.KtlsNative_GetAcceptableIssuer);
 
-    /// <summary>The peer's certificates, leaf first; to be disposed by the caller.</summary>
+    /// <summary>Returns the peer's certificates, leaf first. The caller must dispose them.</summary>
     public unsafe X509Certificate2[] GetPeerCertificates()
     {
         List<X509Certificate2> all = [];
@@ -128,7 +146,7 @@ internal sealed partial class TlsConnection
             int errno;
             while ((errno = KtlsNative.KtlsNative_GetPeerCertificate(_handle, all.Count, &certificate)) == 0)
             {
-                // Takes a reference of its own.
+                // The constructor takes its own reference.
                 all.Add(new X509Certificate2(certificate));
             }
 
@@ -141,11 +159,13 @@ internal sealed partial class TlsConnection
         return [.. all];
     }
 
-    /// <summary>The Finished message that this end sent, or the peer's.</summary>
+    /// <summary>Returns the Finished message of this end or of the peer.</summary>
     public unsafe byte[] GetFinished(bool ofPeer) =>
         Fetch(&KtlsNative.KtlsNative_GetFinished, ofPeer ? 1 : 0) ?? throw new InvalidOperationException("The handshake has not ended.");
 
-    /// <summary>The client's handshake, paused at the server's CertificateRequest, goes on with this certificate, or with none.</summary>
+    /// <summary>
+    /// Continues the client's handshake, paused at the server's CertificateRequest, with this certificate or none.
+    /// </summary>
     public unsafe void UseCertificate(SslStreamCertificateContext? certificate)
     {
         SafeEvpPKeyHandle? key = certificate is null ? null : RuntimeInternals.KeyOf(certificate);
@@ -176,7 +196,7 @@ internal sealed partial class TlsConnection
         }
     }
 
-    /// <summary>Offers a session in the client's handshake, which has not begun.</summary>
+    /// <summary>Offers a session in the client's handshake, which must not have begun.</summary>
     public void UseSession(SafeTlsSessionHandle session)
     {
         lock (_lock)
@@ -185,7 +205,9 @@ internal sealed partial class TlsConnection
         }
     }
 
-    /// <summary>The newest session that the server gave since the last call, or <see langword="null"/>.</summary>
+    /// <summary>
+    /// Returns the newest session that the server has sent since the last call, or <see langword="null"/>.
+    /// </summary>
     public unsafe SafeTlsSessionHandle? TakeSession()
     {
         nint session = 0;
@@ -200,7 +222,7 @@ internal sealed partial class TlsConnection
     private static SslProtocols ToSslProtocols(OfferedVersions versions)
     {
         SslProtocols protocols = SslProtocols.None;
-#pragma warning disable SYSLIB0039, CS0618 // What the client offers, be it ever so old.
+#pragma warning disable SYSLIB0039, CS0618 // The client may offer any version, however old.
         protocols |= (versions & OfferedVersions.Ssl3) != 0 ? SslProtocols.Ssl3 : SslProtocols.None;
         protocols |= (versions & OfferedVersions.Tls10) != 0 ? SslProtocols.Tls : SslProtocols.None;
         protocols |= (versions & OfferedVersions.Tls11) != 0 ? SslProtocols.Tls11 : SslProtocols.None;
@@ -220,7 +242,7 @@ internal sealed partial class TlsConnection
         return all;
     }
 
-    /// <summary>Asks for the size, then for the bytes. <see langword="null"/>: there is no such thing.</summary>
+    /// <summary>Gets the size, then the bytes. Returns <see langword="null"/> if there is no such item.</summary>
     private unsafe byte[]? Fetch(delegate*<SafeTlsConnectionHandle, int, byte*, int, int*, int> fetch, int index)
     {
         lock (_lock)

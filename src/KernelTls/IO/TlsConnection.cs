@@ -7,16 +7,22 @@ using Microsoft.Win32.SafeHandles;
 namespace KernelTls.IO;
 
 /// <summary>
-/// The only owner and user of one SSL*: every call goes through one lock, none waits inside it. Each call names the socket's
-/// SafeHandle, whose reference keeps the descriptor from being reused meanwhile; between calls nothing pins it.
+/// Owns one SSL* and makes all calls on it, under one lock. No call waits inside the lock, except for the application's
+/// validation callback.
 /// </summary>
-internal sealed partial class TlsConnection : IDisposable
+/// <remarks>
+/// Each call passes the socket's SafeHandle, whose reference prevents the descriptor from being reused during the call.
+/// Between calls nothing keeps the socket alive. The members that the receiving half calls are virtual for
+/// tests/KernelTls.Fuzz, as in <see cref="SocketReceiver"/>.
+/// </remarks>
+internal partial class TlsConnection : IDisposable
 {
     private readonly Lock _lock = new();
     private readonly SafeTlsConnectionHandle _handle;
     private readonly SafeSocketHandle _socket;
+    private volatile bool _verifies;
 
-    private TlsConnection(SafeTlsConnectionHandle handle, SafeSocketHandle socket)
+    protected TlsConnection(SafeTlsConnectionHandle handle, SafeSocketHandle socket)
     {
         _handle = handle;
         _socket = socket;
@@ -24,9 +30,13 @@ internal sealed partial class TlsConnection : IDisposable
 
     public SafeSocketHandle Socket => _socket;
 
-    /// <summary>By somebody else, as an aborted connection's is: no call can be made any more.</summary>
+    /// <summary>
+    /// Gets a value that indicates whether other code closed the socket, for example to abort the connection. No call
+    /// is possible after that.
+    /// </summary>
     public bool IsSocketClosed => _socket.IsClosed;
 
+    /// <summary>Creates an SSL* and binds it to the socket.</summary>
     /// <exception cref="IOException">The socket is not usable, or OpenSSL is out of memory.</exception>
     public static unsafe TlsConnection Create(SafeTlsContextHandle context, SafeSocketHandle socket, string? serverName)
     {
@@ -43,8 +53,10 @@ internal sealed partial class TlsConnection : IDisposable
             : throw TlsErrors.Handshake(result);
     }
 
-    /// <summary>SSL_read; with an empty buffer only control records are taken, and Ok says that data is ready.</summary>
-    public unsafe NativeResult Read(Span<byte> buffer)
+    /// <summary>
+    /// Calls SSL_read. With an empty buffer it only processes control records, and Ok means that data is ready.
+    /// </summary>
+    public virtual unsafe NativeResult Read(Span<byte> buffer)
     {
         NativeResult result;
         int errno;
@@ -59,16 +71,49 @@ internal sealed partial class TlsConnection : IDisposable
         if (errno == Errno.Busy)
         {
             throw new InvalidOperationException(
-                "The client's answer to NegotiateClientCertificateAsync comes next: call that again before reading on.");
+                "The next message is the client's answer to NegotiateClientCertificateAsync. Call that method again before reading.");
         }
 
         Check(errno);
         return result;
     }
 
-    /// <summary>Tells OpenSSL why a receive of the socket failed; it takes the record or sends the alert when it is asked next.</summary>
-    /// <param name="errno">The <see cref="SocketOutcome.RecordErrno"/> of that receive.</param>
-    public void ReceiveFailed(int errno)
+    /// <summary>
+    /// Does the same as <see cref="Read"/> with an empty buffer, for a caller that closes the connection.
+    /// </summary>
+    /// <returns>
+    /// False if the application's validation callback is running, which the caller must not wait for. Nothing was read
+    /// then.
+    /// </returns>
+    public bool TryReadControlRecord(out NativeResult result)
+    {
+        // Calls into OpenSSL do not block: unless the callback is running, the lock is free soon.
+        while (!_lock.TryEnter(TimeSpan.FromMilliseconds(1)))
+        {
+            if (_verifies)
+            {
+                result = default;
+                return false;
+            }
+        }
+
+        try
+        {
+            result = Read(Span<byte>.Empty);
+            return true;
+        }
+        finally
+        {
+            _lock.Exit();
+        }
+    }
+
+    /// <summary>
+    /// Passes the reason of a failed socket receive to OpenSSL, which reads the record or sends the alert on the next
+    /// call.
+    /// </summary>
+    /// <param name="errno">The <see cref="SocketReceiveResult.RecordErrno"/> of the receive.</param>
+    public virtual void ReceiveFailed(int errno)
     {
         lock (_lock)
         {
@@ -76,7 +121,10 @@ internal sealed partial class TlsConnection : IDisposable
         }
     }
 
-    /// <summary>SSL_write, where sending is not in the kernel. May take a part; after WantWrite the same bytes must follow.</summary>
+    /// <summary>
+    /// Calls SSL_write, if sending is not in the kernel. It may write only a part. After WantWrite the same bytes must
+    /// follow.
+    /// </summary>
     public unsafe NativeResult Write(ReadOnlySpan<byte> buffer)
     {
         NativeResult result;
@@ -92,9 +140,13 @@ internal sealed partial class TlsConnection : IDisposable
     }
 
     /// <summary>
-    /// A step of sendfile(2), where sending is in the kernel. May send a part; Ok with none says that the file has none there.
-    /// Takes no lock, because it uses no SSL*: reading the file may block, and a read is not to wait for that.
+    /// Performs a step of sendfile(2), if sending is in the kernel. It may send only a part. Ok with no bytes means
+    /// that the file has none at the offset.
     /// </summary>
+    /// <remarks>
+    /// Takes no lock, because it does not use the SSL*. Reading the file may block, and a concurrent read must not wait
+    /// for that.
+    /// </remarks>
     public unsafe NativeResult SendFile(SafeFileHandle file, long offset, int count)
     {
         NativeResult result;
@@ -102,7 +154,7 @@ internal sealed partial class TlsConnection : IDisposable
         return result;
     }
 
-    /// <summary>Sends close_notify, once.</summary>
+    /// <summary>Sends close_notify once.</summary>
     public unsafe NativeResult Shutdown()
     {
         NativeResult result;
@@ -114,9 +166,9 @@ internal sealed partial class TlsConnection : IDisposable
         return result;
     }
 
-    /// <summary>Sends a KeyUpdate, or the one that answers the peer's.</summary>
-    /// <returns><see langword="false"/> where it cannot be sent without breaking the connection; nothing was sent.</returns>
-    public unsafe bool TryUpdateKey(bool requestPeer, out NativeResult result)
+    /// <summary>Sends a KeyUpdate, or the response to the peer's.</summary>
+    /// <returns>False if it cannot be sent without breaking the connection. Nothing was sent then.</returns>
+    public virtual unsafe bool TryUpdateKey(bool requestPeer, out NativeResult result)
     {
         result = default;
         int errno;
@@ -148,17 +200,14 @@ internal sealed partial class TlsConnection : IDisposable
         return info;
     }
 
-    public void Dispose()
-    {
-        lock (_lock)
-        {
-            _handle.Dispose();
-        }
-    }
+    /// <summary>
+    /// Frees the SSL* now or, if a call is in progress, at its end. Takes no lock, so it never waits.
+    /// </summary>
+    public void Dispose() => _handle.Dispose();
 
     internal static SslProtocols ToSslProtocols(int version) => version switch
     {
-#pragma warning disable SYSLIB0039 // Only where OpenSSL's own configuration allows them.
+#pragma warning disable SYSLIB0039 // Possible only if OpenSSL's configuration allows them.
         0x0301 => SslProtocols.Tls,
         0x0302 => SslProtocols.Tls11,
 #pragma warning restore SYSLIB0039

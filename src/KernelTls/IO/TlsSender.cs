@@ -1,182 +1,291 @@
 using System.Buffers;
-using System.Diagnostics.CodeAnalysis;
 using System.Net.Sockets;
 using System.Runtime.CompilerServices;
-using KernelTls.Interop;
 
 namespace KernelTls.IO;
 
 /// <summary>
-/// The sending half of a connection. Data and OpenSSL's own records (KeyUpdate, close_notify) take turns at one gate, so that
-/// no key changes while data is on its way to the kernel.
+/// The sending half of a connection. A write takes a turn at the <see cref="SendGate"/>, reserves records of the key
+/// (<see cref="SendKeys"/>) and goes to the kernel (<see cref="KernelWriter"/>) or to OpenSSL (<see cref="OpenSslWriter"/>).
 /// </summary>
-/// <remarks>
-/// States: Open → Closed (close_notify sent), Spent (the same, because the key was good for no more) or Broken (a send failed or
-/// was cancelled half-way: what the kernel took of it is unknown, so nothing may follow).
-/// </remarks>
-[SuppressMessage("Design", "CA1001", Justification = "Nothing is held outside of the process's memory, and a stream may be closed when its session is gone already.")]
-internal sealed partial class TlsSender
+internal sealed class TlsSender
 {
-    private enum State
-    {
-        Open,
-        Closed,
-        Spent,
-        Broken,
-    }
-
-    /// <summary>
-    /// What is sent before the sender looks whether the peer wants a KeyUpdate, which goes before further data (RFC 8446,
-    /// section 4.6.3).
-    /// </summary>
-    private const int MostAtOnce = 64 * 1024;
-
-    private readonly TlsConnection _connection;
     private readonly Socket _socket;
     private readonly bool _kernel;
-    private readonly KeyUpdates _keyUpdates;
-    private readonly SemaphoreSlim _gate = new(1, 1);
-    private readonly CancellationTokenSource _disposed = new();
-    private RecordBudget _budget;
-    private volatile State _state;
-    private volatile bool _keyUpdateDue;
-    private Exception? _failure;
+    private readonly SendGate _gate = new();
+    private readonly SendKeys _keys;
+    private readonly KernelWriter _kernelWriter;
+    private readonly OpenSslWriter _openSsl;
+    private readonly OpenSslSender _openSslSender;
+    private readonly FileSender _files;
+    private readonly CloseSender _closing;
+    private readonly SendFailures _failures;
     private int _writing;
 
     /// <param name="connection">The connection.</param>
     /// <param name="socket">The connection's socket.</param>
-    /// <param name="kernel">Sending is in the kernel.</param>
-    /// <param name="keyUpdates">Which keys can be changed.</param>
-    /// <param name="recordLimit">How many records one key is good for.</param>
+    /// <param name="kernel">Whether the kernel encrypts.</param>
+    /// <param name="keyUpdates">The keys that can be changed.</param>
+    /// <param name="recordLimit">The number of records that one key may send.</param>
     public TlsSender(TlsConnection connection, Socket socket, bool kernel, KeyUpdates keyUpdates, long recordLimit)
     {
-        _connection = connection;
         _socket = socket;
         _kernel = kernel;
-        _keyUpdates = keyUpdates;
-        _budget = new RecordBudget(recordLimit);
+        _openSsl = new OpenSslWriter(connection, socket, _gate);
+        _kernelWriter = new KernelWriter(socket);
+        _keys = new SendKeys(_gate, _openSsl, socket, keyUpdates, recordLimit);
+        _openSslSender = new OpenSslSender(_openSsl, _keys);
+        _files = new FileSender(connection, socket, kernel, _openSsl, _kernelWriter, _keys);
+        _closing = new CloseSender(connection, socket, _gate, _openSsl);
+        _failures = new SendFailures(connection, socket, kernel, _gate, _keys);
     }
 
     /// <summary>
     /// Gets why nothing can be sent any more: an answer to the peer's KeyUpdate that could not be sent, or <see cref="Abandon"/>.
     /// </summary>
-    public Exception? Failure => Volatile.Read(ref _failure);
+    public Exception? Failure => _gate.Failure;
 
-    /// <summary>Whether close_notify was sent: nothing can follow.</summary>
-    public bool IsClosed => _state is State.Closed or State.Spent;
+    /// <summary>Gets a value that indicates whether close_notify was sent: nothing can follow.</summary>
+    public bool IsClosed => _gate.IsClosed;
 
-    /// <summary>Ends the sending half: nothing may follow a fatal alert, sent or received (RFC 8446, section 6.2).</summary>
-    public void Abandon(Exception failure)
+    /// <inheritdoc cref="SendKeys.RecordsSent"/>
+    public long RecordsSent => _keys.RecordsSent;
+
+    /// <inheritdoc cref="SendKeys.TakeControlRecords"/>
+    public Action? TakeControlRecords
     {
-        _ = Interlocked.CompareExchange(ref _failure, failure, null);
-        _state = State.Broken;
+        get => _keys.TakeControlRecords;
+        set => _keys.TakeControlRecords = value;
     }
 
-    /// <summary>Sends all of <paramref name="data"/>. Nothing is sent for no data: TLS has no use for empty records.</summary>
+    /// <summary>Sends all of <paramref name="data"/>. Sends nothing for empty data, because TLS has no use for empty records.</summary>
     public ValueTask SendAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken)
     {
-        Enter();
+        BeginWrite();
         if (cancellationToken.IsCancellationRequested)
         {
-            ExitWrite();
+            EndWrite();
             return ValueTask.FromCanceled(cancellationToken);
         }
 
-        bool entered = _kernel && _gate.Wait(0, CancellationToken.None);
-        if (entered && _state == State.Open && _budget.TryTake(data.Length))
+        if (!_kernel || !_gate.TryEnter())
         {
-            int sent;
+            return SendLaterAsync(new ReadOnlySequence<byte>(data), hasTurn: false, cancellationToken);
+        }
+
+        int sent = 0;
+        if (_gate.IsOpen && _keys.TryReserve(data.Length))
+        {
             try
             {
-                sent = data.IsEmpty ? 0 : SendReady(data.Span);
+                sent = data.IsEmpty ? 0 : _kernelWriter.WriteNow(data.Span);
             }
             catch (Exception e)
             {
-                Leave(sent: false);
-                ExitWrite();
-                return ValueTask.FromException(Translate(e));
+                return EndTurn(e);
             }
 
             if (sent == data.Length)
             {
-                Leave(sent: true);
-                ExitWrite();
-                return default;
+                return EndTurn(failure: null);
             }
-
-            // Charged again: cut where there was no room, it is perhaps more records than were counted.
-            data = data[sent..];
         }
 
-        return SendRestAsync(new ReadOnlySequence<byte>(data), entered, cancellationToken);
+        // The rest is reserved again, because the cut may have made it take more records than were counted.
+        return SendLaterAsync(new ReadOnlySequence<byte>(data[sent..]), hasTurn: true, cancellationToken);
     }
 
-    /// <summary>Sends all of <paramref name="data"/>, blocking; the socket's SendTimeout limits each wait.</summary>
-    public void Send(ReadOnlySpan<byte> data)
+    /// <summary>Sends all of <paramref name="data"/>, with kernel TLS in one system call, so that small segments share full records.</summary>
+    public ValueTask SendAsync(in ReadOnlySequence<byte> data, CancellationToken cancellationToken)
     {
-        Enter();
-        try
+        if (data.IsSingleSegment)
         {
-            if (!_gate.Wait(0) && !_gate.Wait(SocketTimeouts.ToTimeSpan(_socket.SendTimeout)))
-            {
-                throw TlsErrors.Socket("Unable to write data to the transport connection", SocketError.TimedOut);
-            }
+            return SendAsync(data.First, cancellationToken);
+        }
 
-            bool sent = false;
+        BeginWrite();
+        if (cancellationToken.IsCancellationRequested)
+        {
+            EndWrite();
+            return ValueTask.FromCanceled(cancellationToken);
+        }
+
+        if (!_kernel || !_gate.TryEnter())
+        {
+            return SendLaterAsync(data, hasTurn: false, cancellationToken);
+        }
+
+        ReadOnlySequence<byte> rest = data;
+        if (_gate.IsOpen && _keys.Allows(data.Length))
+        {
             try
             {
-                ThrowIfNotOpen();
+                rest = WriteNow(data);
+            }
+            catch (Exception e)
+            {
+                return EndTurn(e);
+            }
+
+            if (rest.IsEmpty)
+            {
+                return EndTurn(failure: null);
+            }
+        }
+
+        return SendLaterAsync(rest, hasTurn: true, cancellationToken);
+    }
+
+    /// <summary>Sends all of <paramref name="data"/>; blocks until then. The socket's SendTimeout limits each wait.</summary>
+    public void Send(ReadOnlySpan<byte> data)
+    {
+        BeginWrite();
+        try
+        {
+            if (!_gate.Enter(SocketTimeouts.ToTimeSpan(_socket.SendTimeout)))
+            {
+                throw TlsErrors.Socket(TlsErrors.CannotWrite, SocketError.TimedOut);
+            }
+
+            try
+            {
+                _gate.ThrowIfNotOpen();
                 while (!data.IsEmpty)
                 {
-                    ReadOnlySpan<byte> part = data[..(int)Allow(data.Length)];
+                    ReadOnlySpan<byte> part = data[..(int)_keys.Reserve(data.Length)];
                     if (_kernel)
                     {
-                        SendKernel(part);
+                        _kernelWriter.Write(part);
                     }
                     else
                     {
-                        WriteOpenSsl(part);
+                        _openSsl.Write(part);
                     }
 
                     data = data[part.Length..];
                 }
 
-                sent = true;
+                _gate.IsIntact = true;
             }
             finally
             {
-                Leave(sent);
+                _gate.AnswerAndExit();
             }
         }
-        catch (Exception e) when (Translate(e) is var translated && translated != e)
+        catch (Exception e) when (_failures.Translate(e) is var translated && translated != e)
         {
             throw translated;
         }
         finally
         {
-            ExitWrite();
+            EndWrite();
         }
     }
 
-    /// <summary>Sends close_notify after all data. Nothing can be sent afterwards; receiving goes on (RFC 8446, section 6.1).</summary>
-    public async Task ShutdownAsync()
+    /// <summary>Sends all of <paramref name="section"/>. If that fails after a part may have been sent, the sending half is broken.</summary>
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
+    public async ValueTask SendFileAsync(FileSection section, CancellationToken cancellationToken)
     {
-        await _gate.WaitAsync().ConfigureAwait(false);
-        bool sent = false;
+        BeginWrite();
         try
         {
-            ThrowIfNotOpen();
-            await UntilWrittenAsync(static c => c.Shutdown(), _disposed.Token).ConfigureAwait(false);
-            _state = State.Closed;
-            sent = true;
+            await _gate.EnterAsync(cancellationToken).ConfigureAwait(false);
+            try
+            {
+                _gate.ThrowIfNotOpen();
+                await _files.SendAsync(section, cancellationToken).ConfigureAwait(false);
+            }
+            finally
+            {
+                _gate.IsIntact = section.Left == 0 || !section.Begun;
+                _gate.AnswerAndExit();
+            }
+        }
+        catch (Exception e) when (_failures.Translate(e) is var translated && translated != e)
+        {
+            throw translated;
         }
         finally
         {
-            Leave(sent);
+            EndWrite();
         }
     }
 
-    private void Enter()
+    /// <inheritdoc cref="SendKeys.UpdateAsync"/>
+    public async ValueTask UpdateKeysAsync(bool requestPeer, CancellationToken cancellationToken)
+    {
+        try
+        {
+            await _keys.UpdateAsync(requestPeer, cancellationToken).ConfigureAwait(false);
+        }
+        catch (Exception e) when (_failures.Translate(e) is var translated && translated != e)
+        {
+            throw translated;
+        }
+    }
+
+    /// <inheritdoc cref="SendKeys.RequestAnswer"/>
+    public void AnswerKeyUpdate() => _keys.RequestAnswer();
+
+    /// <summary>Sends the answer to the peer's CertificateRequest (RFC 8446, section 4.6.2), after the send in progress.</summary>
+    public async Task AnswerCertificateRequestAsync(CancellationToken cancellationToken)
+    {
+        await _gate.EnterAsync(cancellationToken).ConfigureAwait(false);
+        try
+        {
+            await _openSsl.AnswerCertificateRequestAsync(cancellationToken).ConfigureAwait(false);
+            _gate.IsIntact = true;
+        }
+        finally
+        {
+            _gate.AnswerAndExit();
+        }
+    }
+
+    /// <summary>Runs <paramref name="work"/> and prevents other sends while it runs.</summary>
+    /// <exception cref="NotSupportedException">A write is pending.</exception>
+    public async Task RunAloneAsync(Func<Task> work, CancellationToken cancellationToken)
+    {
+        BeginWrite();
+        try
+        {
+            await _gate.EnterAsync(cancellationToken).ConfigureAwait(false);
+            try
+            {
+                _gate.ThrowIfNotOpen();
+                await work().ConfigureAwait(false);
+                _gate.IsIntact = true;
+            }
+            catch (Exception e) when (e is InvalidOperationException or NotSupportedException)
+            {
+                // The request was refused and has not changed the connection.
+                _gate.IsIntact = true;
+                throw;
+            }
+            finally
+            {
+                _gate.AnswerAndExit();
+            }
+        }
+        finally
+        {
+            EndWrite();
+        }
+    }
+
+    /// <inheritdoc cref="SendGate.Abandon"/>
+    public void Abandon(Exception failure) => _gate.Abandon(failure);
+
+    /// <inheritdoc cref="CloseSender.ShutdownAsync"/>
+    public Task ShutdownAsync() => _closing.ShutdownAsync();
+
+    /// <inheritdoc cref="CloseSender.Close"/>
+    public void Close() => _closing.Close();
+
+    /// <inheritdoc cref="CloseSender.CloseAsync"/>
+    public ValueTask CloseAsync() => _closing.CloseAsync();
+
+    private void BeginWrite()
     {
         if (Interlocked.Exchange(ref _writing, 1) != 0)
         {
@@ -184,178 +293,95 @@ internal sealed partial class TlsSender
         }
     }
 
-    private void ExitWrite() => Volatile.Write(ref _writing, 0);
+    private void EndWrite() => Volatile.Write(ref _writing, 0);
 
-    /// <summary>Inside the gate: sends a part at a time, each as the key allows.</summary>
+    /// <summary>Ends the turn of a write that did not have to wait.</summary>
+    private ValueTask EndTurn(Exception? failure)
+    {
+        _gate.IsIntact = failure is null;
+        _gate.AnswerAndExit();
+        EndWrite();
+        return failure is null ? default : ValueTask.FromException(_failures.Translate(failure));
+    }
+
+    /// <summary>Sends data that could not be sent at once: there was no room, the turn or a new key must be waited for, or the gate is shut.</summary>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
-    private async ValueTask SendPartsAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken)
+    private async ValueTask SendLaterAsync(ReadOnlySequence<byte> data, bool hasTurn, CancellationToken cancellationToken)
     {
-        while (!data.IsEmpty)
-        {
-            ReadOnlyMemory<byte> part = data[..(int)await AllowAsync(data.Length, cancellationToken).ConfigureAwait(false)];
-            if (_kernel)
-            {
-                await _socket.SendAsync(part, SocketFlags.None, cancellationToken).ConfigureAwait(false);
-            }
-            else
-            {
-                await WriteOpenSslAsync(part, cancellationToken).ConfigureAwait(false);
-            }
-
-            data = data[part.Length..];
-        }
-    }
-
-    /// <summary>What an operation meets when the stream is disposed under it is the disposal, whatever the socket calls it.</summary>
-    private Exception Translate(Exception e) => e switch
-    {
-        OperationCanceledException or ObjectDisposedException => e,
-        _ when _disposed.IsCancellationRequested => new ObjectDisposedException(nameof(KtlsStream), e),
-        SocketException socket => TlsErrors.Socket("Unable to write data to the transport connection", socket.SocketErrorCode),
-        _ => e,
-    };
-
-    private void SendKernel(ReadOnlySpan<byte> data)
-    {
-        while (!data.IsEmpty)
-        {
-            int sent = _socket.Send(data, SocketFlags.None, out SocketError error);
-            if (error != SocketError.Success)
-            {
-                throw TlsErrors.Socket("Unable to write data to the transport connection", error);
-            }
-
-            data = data[sent..];
-        }
-    }
-
-    private void WriteOpenSsl(ReadOnlySpan<byte> data)
-    {
-        while (!data.IsEmpty)
-        {
-            NativeResult result = _connection.Write(data);
-            switch (result.Status)
-            {
-                case NativeStatus.Ok:
-                    data = data[(int)result.Bytes..];
-                    break;
-                case NativeStatus.WantWrite:
-                    if (!_socket.Poll(SocketTimeouts.ToTimeSpan(_socket.SendTimeout), SelectMode.SelectWrite))
-                    {
-                        throw TlsErrors.Socket("Unable to write data to the transport connection", SocketError.TimedOut);
-                    }
-
-                    break;
-                default:
-                    throw TlsErrors.Write(result);
-            }
-        }
-    }
-
-    private async ValueTask WriteOpenSslAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken)
-    {
-        while (!data.IsEmpty)
-        {
-            NativeResult result = _connection.Write(data.Span);
-            switch (result.Status)
-            {
-                case NativeStatus.Ok:
-                    data = data[(int)result.Bytes..];
-                    break;
-                case NativeStatus.WantWrite:
-                    await WaitWritableAsync(cancellationToken).ConfigureAwait(false);
-                    break;
-                default:
-                    throw TlsErrors.Write(result);
-            }
-        }
-    }
-
-    private async Task UntilWrittenAsync(Func<TlsConnection, NativeResult> write, CancellationToken cancellationToken)
-    {
-        while (true)
-        {
-            NativeResult result = write(_connection);
-            switch (result.Status)
-            {
-                case NativeStatus.Ok:
-                    return;
-                case NativeStatus.WantWrite:
-                    await WaitWritableAsync(cancellationToken).ConfigureAwait(false);
-                    break;
-                default:
-                    throw TlsErrors.Write(result);
-            }
-        }
-    }
-
-    private async Task WaitWritableAsync(CancellationToken cancellationToken)
-    {
-        using CancellationTokenSource either = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, _disposed.Token);
         try
         {
-            await Readiness.WaitToWriteAsync(_connection.Socket, either.Token).ConfigureAwait(false);
+            if (!hasTurn)
+            {
+                await _gate.EnterAsync(cancellationToken).ConfigureAwait(false);
+            }
+
+            try
+            {
+                _gate.ThrowIfNotOpen();
+                if (_kernel)
+                {
+                    await SendSegmentsAsync(data, cancellationToken).ConfigureAwait(false);
+                }
+                else
+                {
+                    await _openSslSender.SendAsync(data, cancellationToken).ConfigureAwait(false);
+                }
+
+                _gate.IsIntact = true;
+            }
+            finally
+            {
+                _gate.AnswerAndExit();
+            }
         }
-        catch (OperationCanceledException) when (_disposed.IsCancellationRequested)
+        catch (Exception e) when (_failures.Translate(e) is var translated && translated != e)
         {
-            throw new ObjectDisposedException(nameof(KtlsStream));
+            throw translated;
         }
-        catch (OperationCanceledException e) when (cancellationToken.IsCancellationRequested)
+        finally
         {
-            throw new OperationCanceledException(e.Message, e, cancellationToken);
+            EndWrite();
         }
     }
 
-    /// <summary>Ends a send in parts that was under way when the connection failed: nothing follows a fatal alert.</summary>
-    private void ThrowIfAbandoned()
+    /// <summary>
+    /// Sends a segment, or 64 KiB of it, by Socket.SendAsync, which waits for room. The segments after it share records again,
+    /// unless a KeyUpdate must be sent first.
+    /// </summary>
+    private async ValueTask SendSegmentsAsync(ReadOnlySequence<byte> data, CancellationToken cancellationToken)
     {
-        if (Failure is { } failure)
+        while (!data.IsEmpty)
         {
-            throw failure;
+            SequencePosition position = data.Start;
+            ReadOnlyMemory<byte> first;
+            while (data.TryGet(ref position, out first) && first.IsEmpty)
+            {
+            }
+
+            first = first[..(int)await _keys.ReserveAsync(first.Length, cancellationToken).ConfigureAwait(false)];
+            await _kernelWriter.WriteAsync(first, cancellationToken).ConfigureAwait(false);
+            data = data.Slice(first.Length);
+            if (_keys.Allows(data.Length))
+            {
+                data = WriteNow(data);
+            }
         }
     }
 
-    private void ThrowIfNotOpen()
+    /// <summary>Writes as much as the socket has room for, without waiting. Returns the rest.</summary>
+    private ReadOnlySequence<byte> WriteNow(ReadOnlySequence<byte> data)
     {
-        ThrowIfAbandoned();
-        switch (_state)
+        while (!data.IsEmpty)
         {
-            case State.Spent:
-                throw TlsErrors.RecordLimit();
-            case State.Closed:
-                throw new InvalidOperationException("Not possible after close_notify was sent by ShutdownAsync.");
-            case State.Broken:
-                throw TlsErrors.Broken();
-        }
-    }
-
-    /// <summary>Opens the gate, and sends a KeyUpdate that became due behind it.</summary>
-    private void Leave(bool sent)
-    {
-        if (!sent && _state == State.Open)
-        {
-            _state = State.Broken;
+            long sent = _kernelWriter.WriteNow(data, out long offered);
+            _keys.Take(sent);
+            data = data.Slice(sent);
+            if (sent < offered)
+            {
+                break;
+            }
         }
 
-        if (_keyUpdateDue && _state == State.Open)
-        {
-            // Where the send buffer is full the gate stays shut until the update is out: data under the old key may not
-            // follow it.
-            _ = AnswerAndReleaseAsync();
-        }
-        else
-        {
-            Release();
-        }
-    }
-
-    /// <summary>An update that became due between the last look and the release would wait for the next send: look again.</summary>
-    private void Release()
-    {
-        _gate.Release();
-        if (_keyUpdateDue && _state == State.Open && _gate.Wait(0))
-        {
-            Leave(sent: true);
-        }
+        return data;
     }
 }

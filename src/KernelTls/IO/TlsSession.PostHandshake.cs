@@ -5,25 +5,29 @@ using KernelTls.Interop;
 
 namespace KernelTls.IO;
 
-// A server that asks its client for a certificate after the handshake (RFC 8446, section 4.6.2).
+// Requests the client's certificate after the handshake, on a server (RFC 8446, section 4.6.2).
 internal sealed partial class TlsSession
 {
-    // SSL_R_EXTENSION_NOT_RECEIVED: the client did not say in its hello that it may be asked.
+    // SSL_R_EXTENSION_NOT_RECEIVED: the ClientHello did not offer post-handshake authentication.
     private const int ExtensionNotReceived = 279;
 
-    /// <summary>Asks, waits for the answer and judges it as in the handshake. Nothing else is read or sent meanwhile.</summary>
-    /// <param name="stream">The stream, as callbacks see it.</param>
-    /// <param name="cancellationToken">Ends the wait; the connection is of no use afterwards.</param>
+    /// <summary>
+    /// Requests the certificate, waits for the answer and validates it as in the handshake. Nothing else is read or
+    /// sent until then.
+    /// </summary>
+    /// <remarks>If the wait is canceled, the connection cannot be used any more.</remarks>
+    /// <param name="stream">The stream to pass to callbacks.</param>
+    /// <param name="cancellationToken">The token to monitor for cancellation requests.</param>
     public async Task RequestCertificateAsync(object stream, CancellationToken cancellationToken)
     {
         if (!Settings.IsServer)
         {
-            throw new InvalidOperationException("Only a server can ask for a client certificate.");
+            throw new InvalidOperationException("Only a server can request a client certificate.");
         }
 
         if (RemoteCertificate is not null)
         {
-            throw new InvalidOperationException("The client has shown its certificate already.");
+            throw new InvalidOperationException("The client has already sent its certificate.");
         }
 
         PeerVerifier verifier = new(stream, Settings with { PeerCertificateRequired = true }, static () => { });
@@ -38,8 +42,8 @@ internal sealed partial class TlsSession
             if (!_connection.TryRequestCertificate(verifier, out NativeResult result))
             {
                 throw new NotSupportedException(
-                    $"A client certificate cannot be asked for after a {Protocol} handshake on this connection ({Offload}): kernel "
-                    + "TLS has no renegotiation. Set ClientCertificateRequired, or use KtlsMode.Disabled for such endpoints.");
+                    $"A client certificate cannot be requested after a {Protocol} handshake on this connection ({Offload}): kernel "
+                    + "TLS does not support renegotiation. Set ClientCertificateRequired, or use KtlsMode.Disabled for such endpoints.");
             }
 
             switch (result.Status)
@@ -51,14 +55,14 @@ internal sealed partial class TlsSession
                     Check(await _socketReceiver.ReceiveAsync(Memory<byte>.Empty, cancellationToken).ConfigureAwait(false));
                     break;
                 case NativeStatus.WantWrite:
-                    await Readiness.WaitToWriteAsync(_connection.Socket, cancellationToken).ConfigureAwait(false);
+                    await SocketReadiness.WaitToWriteAsync(_connection.Socket, cancellationToken).ConfigureAwait(false);
                     break;
                 case NativeStatus.DataWaiting:
                     throw new InvalidOperationException(
-                        "The client sent data before its certificate: read that data, then negotiate again.");
+                        "The client sent data before its certificate. Read that data, then negotiate again.");
                 case NativeStatus.TlsError when result.Reason == ExtensionNotReceived:
                     throw new InvalidOperationException(
-                        "The client did not offer to be asked for a certificate after the handshake (post_handshake_auth, RFC 8446, section 4.2.6).");
+                        "The client did not offer post-handshake authentication (post_handshake_auth, RFC 8446, section 4.2.6).");
                 default:
                     verifier.Refusal?.Throw();
                     throw TlsErrors.Handshake(result);
@@ -70,22 +74,22 @@ internal sealed partial class TlsSession
     {
         if (verifier.Certificate is null)
         {
-            verifier.JudgeAbsence();
+            verifier.ValidateAbsence();
             verifier.Refusal?.Throw();
         }
 
         RemoteCertificate = verifier.Certificate;
     }
 
-    private void Check(SocketOutcome outcome)
+    private void Check(SocketReceiveResult result)
     {
-        if (outcome.RecordErrno != 0)
+        if (result.RecordErrno != 0)
         {
-            _connection.ReceiveFailed(outcome.RecordErrno);
+            _connection.ReceiveFailed(result.RecordErrno);
         }
-        else if (outcome.Error != SocketError.Success)
+        else if (result.Error != SocketError.Success)
         {
-            throw TlsErrors.Socket("Asking for the client's certificate failed", outcome.Error);
+            throw TlsErrors.Socket("Requesting the client's certificate failed", result.Error);
         }
     }
 }

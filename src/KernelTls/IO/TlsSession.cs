@@ -9,21 +9,23 @@ using KernelTls.Offload;
 
 namespace KernelTls.IO;
 
-/// <summary>An established connection: its two halves, what was negotiated, and where the data goes. Owns the SSL*.</summary>
+/// <summary>
+/// Represents an established connection: its two halves, the negotiated properties, and the data paths. Owns the SSL*.
+/// </summary>
 internal sealed partial class TlsSession : IDisposable
 {
-    // What the runtime's event source was told of this connection; 0: nothing.
-    private const int ToldOpen = 1;
-    private const int ToldClosed = 2;
+    // The state of this connection in the reports to the runtime's event source; 0 for nothing.
+    private const int ReportedOpen = 1;
+    private const int ReportedClosed = 2;
 
     private readonly Socket _socket;
     private readonly TlsConnection _connection;
     private readonly SocketReceiver _socketReceiver;
-    private readonly SessionOrigin _origin;
+    private readonly SessionMetadata _metadata;
     private readonly KtlsOffload? _counted;
     private KtlsOffload _offload;
     private bool _askedKernel;
-    private int _told;
+    private int _reported;
     private bool _disposed;
 
     public TlsSession(
@@ -41,20 +43,21 @@ internal sealed partial class TlsSession : IDisposable
         _connection = connection;
         _socketReceiver = receiver;
         Settings = settings;
+        Library = options.Library;
         RemoteCertificate = peer.Certificate;
         IsResumed = info.Resumed != 0;
         Protocol = TlsConnection.ToSslProtocols(info.ProtocolVersion);
         CipherSuite = (TlsCipherSuite)info.CipherSuite;
         ApplicationProtocol = info.ApplicationProtocol;
         LocalCertificate = shownCertificate;
-        _origin = new SessionOrigin(shownCertificate is not null, peer.Verdict);
+        _metadata = new SessionMetadata(shownCertificate is not null, peer.CachedResult);
         TargetHost = settings.IsServer
             ? HandshakeOptions.PublishedServerName(NativeText.Decode(info.ServerName))
             : settings.GivenHost;
 
         bool complete = info.KtlsSend != 0 && info.KtlsReceive != 0;
         OffloadFacts facts = new(
-            info.Sockmap != 0 ? KtlsFallbackReason.Sockmap : settings.Kernel.WhyNot,
+            info.Sockmap != 0 ? KtlsFallbackReason.Sockmap : settings.Kernel.FallbackReason,
             platform.OpenSslVersion,
             platform.Kernel,
             Protocol,
@@ -66,13 +69,14 @@ internal sealed partial class TlsSession : IDisposable
             ShortRecords: info.ShortRecords != 0);
         _offload = OffloadPlan.Decide(facts);
         bool canUpdate = Protocol == SslProtocols.Tls13;
+        KeyUpdates keyUpdates = new(
+            Sending: canUpdate && (platform.CanRekey || !facts.SendSwitched),
+            Receiving: canUpdate && (platform.CanRekey || !facts.ReceiveSwitched));
         Sender = new TlsSender(
             connection,
             socket,
             facts.SendSwitched,
-            new KeyUpdates(
-                Sending: canUpdate && (platform.CanRekey || !facts.SendSwitched),
-                Receiving: canUpdate && (platform.CanRekey || !facts.ReceiveSwitched)),
+            keyUpdates,
             options.RecordLimit ?? RecordBudget.DefaultLimit(Protocol, CipherSuite));
         Receiver = new TlsReceiver(
             connection,
@@ -83,6 +87,16 @@ internal sealed partial class TlsSession : IDisposable
             platform.CanRekey,
             settings.Resumes ? KeepSession : null,
             () => LocalCertificate = Settings.Certificate?.TargetCertificate);
+
+        // Between a certificate request and its answer OpenSSL writes nothing, and the answer must come from a read.
+        bool writesMayPause = !facts.SendSwitched && settings.AnswersCertificateRequests;
+        if (keyUpdates is { Sending: true, Receiving: true } && !writesMayPause)
+        {
+            // Otherwise a KeyUpdate ends the connection, which must not happen before the data that this end sends has
+            // arrived.
+            Sender.TakeControlRecords = Receiver.TakeControlRecords;
+        }
+
         if (settings.Resumes)
         {
             KeepSession();
@@ -98,16 +112,19 @@ internal sealed partial class TlsSession : IDisposable
 
     public HandshakeSettings Settings { get; }
 
+    /// <summary>Gets the assembly whose woven code created the connection, or an empty string.</summary>
+    public string Library { get; }
+
     public TlsSender Sender { get; }
 
     public TlsReceiver Receiver { get; }
 
-    /// <summary>What this end has shown: a client shows its certificate only when it is asked for.</summary>
+    /// <summary>Gets the certificate that this end sent. A client sends its certificate only on request.</summary>
     public X509Certificate2? LocalCertificate { get; private set; }
 
     public X509Certificate2? RemoteCertificate { get; private set; }
 
-    /// <summary>The session of an earlier connection was resumed.</summary>
+    /// <summary>Gets a value that indicates whether a session was resumed.</summary>
     public bool IsResumed { get; }
 
     public SslProtocols Protocol { get; }
@@ -120,10 +137,12 @@ internal sealed partial class TlsSession : IDisposable
 
     public CipherStrengths Strengths => RuntimeInternals.StrengthsOf(CipherSuite);
 
-    /// <summary>As <see cref="Offload"/>, without asking who does the kernel's work.</summary>
+    /// <summary>
+    /// Gets the same as <see cref="Offload"/>, without querying whether a device does the kernel's work.
+    /// </summary>
     public KtlsOffload Planned => _offload;
 
-    /// <summary>What the handshake came to; whether a device does the kernel's work is asked once, when somebody looks.</summary>
+    /// <summary>Gets the data paths. Whether a device does the kernel's work is queried once, on first use.</summary>
     public KtlsOffload Offload
     {
         get
@@ -138,38 +157,42 @@ internal sealed partial class TlsSession : IDisposable
         }
     }
 
-    /// <summary>Notes that the runtime's event source counts this connection as open: its end will be told.</summary>
-    public void NoteToldOpen()
+    /// <summary>
+    /// Notes that the runtime's event source counts this connection as open, so that its end is reported.
+    /// </summary>
+    public void NoteReportedOpen()
     {
-        if (Interlocked.CompareExchange(ref _told, ToldOpen, 0) != 0)
+        if (Interlocked.CompareExchange(ref _reported, ReportedOpen, 0) != 0)
         {
-            // Disposed meanwhile.
+            // Disposed in the meantime.
             RuntimeTelemetry.Closed(Protocol);
         }
     }
 
-    /// <summary>Ends the sending half and leaves nothing unread that is not data: the socket can be closed.</summary>
+    /// <summary>
+    /// Closes the sending half and reads pending control records, so that the socket can be closed without a reset.
+    /// </summary>
     public void Close()
     {
         Sender.Close();
         Receiver.Close();
     }
 
-    /// <summary>As <see cref="Close"/>, without blocking a thread.</summary>
+    /// <summary>Does the same as <see cref="Close"/>, without blocking a thread.</summary>
     public async ValueTask CloseAsync()
     {
         await Sender.CloseAsync().ConfigureAwait(false);
         Receiver.Close();
     }
 
-    /// <summary>Frees the SSL*. The stream closes the session first and the socket next.</summary>
+    /// <summary>Frees the SSL*. The stream first closes the session, then the socket.</summary>
     public void Dispose()
     {
         Receiver.Dispose();
         _connection.Dispose();
         if (!Interlocked.Exchange(ref _disposed, true))
         {
-            if (Interlocked.Exchange(ref _told, ToldClosed) == ToldOpen)
+            if (Interlocked.Exchange(ref _reported, ReportedClosed) == ReportedOpen)
             {
                 RuntimeTelemetry.Closed(Protocol);
             }
@@ -182,15 +205,17 @@ internal sealed partial class TlsSession : IDisposable
         }
     }
 
-    /// <summary>Both Finished messages, for channel bindings.</summary>
+    /// <summary>Returns a Finished message, for channel bindings.</summary>
     public byte[] GetFinished(bool ofPeer) => _connection.GetFinished(ofPeer);
 
-    /// <summary>The server gave a session: later connections of the same kind may resume it.</summary>
+    /// <summary>
+    /// Stores a session that the server sent, so that later connections of the same kind may resume it.
+    /// </summary>
     private void KeepSession()
     {
         if (_connection.TakeSession() is { } session)
         {
-            ClientSessions.Shared.Add(Settings.Context, Settings.TargetHost, session, _origin);
+            ClientSessions.Shared.Add(Settings.Context, Settings.TargetHost, session, _metadata);
         }
     }
 

@@ -5,10 +5,11 @@ using KernelTls.Offload;
 
 namespace KernelTls.IO;
 
-/// <summary>
-/// The options that are told to the socket. None of them changes what is sent or received, so that a socket which refuses one
-/// goes on without it, with an event.
-/// </summary>
+/// <summary>Applies the options that are set on the socket.</summary>
+/// <remarks>
+/// None of them changes the data that is sent or received. If a socket refuses one, an event is written, and the
+/// connection continues without it.
+/// </remarks>
 internal readonly record struct TransportOptions(
     bool IsServer, TimeSpan? BusyPoll = null, bool ExpectNoPadding = false, bool ZeroCopySendFile = false)
 {
@@ -29,7 +30,7 @@ internal readonly record struct TransportOptions(
         }
     }
 
-    /// <summary>What the kernel takes once it has the keys of a direction.</summary>
+    /// <summary>Applies the options that the kernel accepts once it has the keys of a direction.</summary>
     public void ApplyToKernel(Socket socket, in ConnectionInfo info)
     {
         if (ZeroCopySendFile && info.KtlsSend != 0)
@@ -37,14 +38,14 @@ internal readonly record struct TransportOptions(
             Set(socket, SolTls, TlsSendZeroCopyReadOnly, 1, "TLS_TX_ZEROCOPY_RO");
         }
 
-        // For TLS 1.3 only: other versions have no padding.
+        // TLS 1.3 only: other versions have no padding.
         if (ExpectNoPadding && info.KtlsReceive != 0 && info.ProtocolVersion == Tls13)
         {
             SetExpectNoPadding(socket);
         }
     }
 
-    /// <summary>A kernel that takes the option and then garbles what a peer pads all the same is not asked.</summary>
+    /// <summary>Sets the option, unless the kernel accepts it but then corrupts padded records.</summary>
     private void SetExpectNoPadding(Socket socket)
     {
         const string Option = "TLS_RX_EXPECT_NO_PAD";

@@ -1,6 +1,6 @@
 namespace KernelTls.Interop;
 
-/// <summary>The Linux errno values this library tells apart (asm-generic/errno.h).</summary>
+/// <summary>Contains the Linux errno values that this library distinguishes (asm-generic/errno.h).</summary>
 internal static class Errno
 {
     public const int NotPermitted = 1;       // EPERM
@@ -21,8 +21,12 @@ internal static class Errno
     public const int NotConnected = 107;     // ENOTCONN
     public const int NoBuffers = 105;        // ENOBUFS
     public const int TimedOut = 110;         // ETIMEDOUT
+    public const int KeyExpired = 127;       // EKEYEXPIRED
 
-    /// <summary>Returns whether a security policy said no (seccomp, a security module): no call of the kernel's TLS says so itself.</summary>
+    /// <summary>
+    /// Returns whether the errno comes from a security policy (seccomp, a security module). Kernel TLS itself never
+    /// returns it.
+    /// </summary>
     public static bool IsDenial(int errno) => errno is NotPermitted or AccessDenied;
 
     /// <summary>Returns whether the same call may succeed later.</summary>

@@ -4,7 +4,9 @@ using Microsoft.Win32.SafeHandles;
 
 namespace KernelTls.Interop;
 
-/// <summary>The entry points of native/ktls_export.h, names verbatim. Contracts are stated there.</summary>
+/// <summary>
+/// Declares the functions of native/ktls_export.h, which documents their contracts, under their native names.
+/// </summary>
 internal static unsafe partial class KtlsNative
 {
     internal const string LibraryName = "libKernelTls.Native";
@@ -37,7 +39,7 @@ internal static unsafe partial class KtlsNative
     [LibraryImport(LibraryName)]
     internal static partial int KtlsNative_Handshake(
         SafeTlsConnectionHandle connection,
-        SafeSocketHandle socket,
+        int socket,
         delegate* unmanaged<nint, nint*, int, int> verify,
         nint state,
         NativeResult* result);
@@ -120,7 +122,7 @@ internal static unsafe partial class KtlsNative
     [LibraryImport(LibraryName)]
     internal static partial int KtlsNative_RequestCertificate(
         SafeTlsConnectionHandle connection,
-        SafeSocketHandle socket,
+        int socket,
         delegate* unmanaged<nint, nint*, int, int> verify,
         nint state,
         NativeResult* result);
@@ -144,10 +146,10 @@ internal static unsafe partial class KtlsNative
     internal static partial int KtlsNative_PollerCreate(int* poller);
 
     [LibraryImport(LibraryName)]
-    internal static partial int KtlsNative_PollerArm(int poller, SafeSocketHandle socket, NativeWait wait, long token, int* watch);
+    internal static partial int KtlsNative_PollerArm(int poller, int socket, NativeWait wait, long token);
 
     [LibraryImport(LibraryName)]
-    internal static partial int KtlsNative_PollerDisarm(int poller, int watch);
+    internal static partial int KtlsNative_PollerDisarm(int poller, int socket);
 
     [LibraryImport(LibraryName)]
     internal static partial int KtlsNative_PollerWatchPeer(int poller, SafeSocketHandle socket, long token);

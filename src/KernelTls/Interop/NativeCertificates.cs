@@ -3,7 +3,10 @@ using System.Security.Cryptography.X509Certificates;
 
 namespace KernelTls.Interop;
 
-/// <summary>Certificates as the shim takes them: an array of DER blobs in one block of native memory, for the length of a call.</summary>
+/// <summary>
+/// Holds certificates in the form that the shim takes: an array of DER blobs in one block of native memory, for the
+/// duration of a call.
+/// </summary>
 internal sealed unsafe class NativeCertificates : IDisposable
 {
     public NativeCertificates(IReadOnlyList<X509Certificate2> certificates)

@@ -4,9 +4,9 @@ using System.Text;
 
 namespace KernelTls.Interop;
 
-// The structs of native/ktls_export.h, field for field. Layout is checked by a unit test against the sizes in the header.
+// The structs of native/ktls_export.h, field for field. A unit test compares the layout with the sizes in the header.
 
-/// <summary>What a performed TLS operation came to (KTLS_STATUS_*).</summary>
+/// <summary>Specifies the result of a TLS operation (KTLS_STATUS_*).</summary>
 internal enum NativeStatus
 {
     Ok = 0,
@@ -21,11 +21,12 @@ internal enum NativeStatus
     DataWaiting = 9,
 }
 
-/// <summary>What a socket is waited for to be (KtlsWait).</summary>
+/// <summary>Specifies the socket state to wait for (KtlsWait).</summary>
+[Flags]
 internal enum NativeWait
 {
-    Writable = 0,
-    Readable = 1,
+    Writable = 1,
+    Readable = 2,
 }
 
 [StructLayout(LayoutKind.Sequential)]
@@ -42,16 +43,18 @@ internal struct NativeResult
     public int Messages;
     private readonly int _reserved;
 
-    /// <summary>OpenSSL's error is an alert that the peer has sent.</summary>
+    /// <summary>Gets a value that indicates whether OpenSSL's error is an alert from the peer.</summary>
     public readonly bool IsPeerAlert => Reason >= 1000;
 
-    /// <summary>OpenSSL holds bytes that were received and not handed out.</summary>
+    /// <summary>Gets a value that indicates whether OpenSSL holds received bytes that were not returned yet.</summary>
     public readonly bool Pending => _pending != 0;
 
-    /// <summary>A KeyUpdate of ours is due and not yet sent.</summary>
+    /// <summary>Gets a value that indicates whether this end owes a KeyUpdate that was not sent yet.</summary>
     public readonly bool KeyUpdateDue => _keyUpdate != 0;
 
-    /// <summary>A read met a session ticket: there is a session to take.</summary>
+    /// <summary>
+    /// Gets a value that indicates whether a read received a session ticket, so that there is a session to take.
+    /// </summary>
     public readonly bool NewSession => _newSession != 0;
 }
 
@@ -165,11 +168,11 @@ internal struct ConnectionInfo
     public int ShortRecords;
     public int Sockmap;
 
-    /// <summary>The ALPN protocol, <see langword="null"/> for none.</summary>
+    /// <summary>Gets the ALPN protocol, or <see langword="null"/> for none.</summary>
     public readonly byte[]? ApplicationProtocol => AlpnLength == 0 ? null : ((ReadOnlySpan<byte>)Alpn)[..AlpnLength].ToArray();
 }
 
-/// <summary>Versions a ClientHello offers (KTLS_OFFERS_*).</summary>
+/// <summary>Specifies the versions that a ClientHello offers (KTLS_OFFERS_*).</summary>
 [Flags]
 internal enum OfferedVersions
 {
@@ -208,7 +211,7 @@ internal struct SessionInfo
     public long TicketLifetimeSeconds;
 }
 
-/// <summary>What sits on a TCP socket already (KTLS_LAYER_*).</summary>
+/// <summary>Specifies the layer that a TCP socket already has (KTLS_LAYER_*).</summary>
 internal enum SocketLayer
 {
     None = 0,
@@ -217,7 +220,7 @@ internal enum SocketLayer
     Sockmap = 3,
 }
 
-/// <summary>Where the kernel says a direction's keys are (KTLS_CONF_*).</summary>
+/// <summary>Specifies the location of a direction's keys, as reported by the kernel (KTLS_CONF_*).</summary>
 internal enum KernelConfiguration
 {
     None = 0,
@@ -258,7 +261,7 @@ internal struct KernelProbe
 
 internal static class NativeText
 {
-    /// <summary>The text up to the first NUL.</summary>
+    /// <summary>Decodes the text up to the first NUL.</summary>
     public static string Decode(ReadOnlySpan<byte> text)
     {
         int end = text.IndexOf((byte)0);

@@ -11,25 +11,32 @@ using System.Security.Cryptography.X509Certificates;
 namespace KernelTls.Interop;
 
 /// <summary>
-/// The only file that knows private members of the runtime. They are looked up once; <see cref="IsAvailable"/> is false where
-/// one is missing, and then no connection leaves the base class.
+/// Provides access to private members of the runtime. No other file knows them, except for
+/// <see cref="RuntimeTelemetry"/>, on which no connection depends.
 /// </summary>
 /// <remarks>
-/// They serve six ends: to publish what was negotiated through the members of <see cref="SslStream"/> that a subclass cannot
-/// override (<see cref="SslStream.NegotiatedApplicationProtocol"/>, without which HttpClient offers no HTTP/2, and
-/// <see cref="SslStream.TargetHostName"/>); to read what options hold and do not show (keys, trust lists, OCSP responses,
-/// OpenSSL's names of cipher suites); to offer and accept the cipher suites that the base class would; to judge a peer by the base class's own judgement; to keep
-/// <see cref="Socket.Connected"/> true where the kernel's way of announcing a control record makes a socket believe it lost its
-/// connection; and to cancel a receive that reports errors as values.
+/// <para>
+/// The members are looked up once. If one is missing, <see cref="IsAvailable"/> is false, and every connection uses the
+/// base class. <see cref="RuntimeCanary"/> tests whether they behave as expected.
+/// </para>
+/// <para>
+/// They serve six purposes. They publish the negotiated properties through the members of <see cref="SslStream"/> that
+/// a subclass cannot override (<see cref="SslStream.NegotiatedApplicationProtocol"/>, without which HttpClient offers
+/// no HTTP/2, and <see cref="SslStream.TargetHostName"/>). They read what options contain but do not expose (keys,
+/// trust lists, OCSP responses, OpenSSL's names of cipher suites). They provide the cipher suites that the base class
+/// would offer and accept. They validate a peer by the base class's own function. They keep
+/// <see cref="Socket.Connected"/> true when the kernel's error for a control record makes a socket assume that it lost
+/// its connection. And they cancel a receive that reports errors as values.
+/// </para>
 /// </remarks>
-[UnconditionalSuppressMessage("Trimming", "IL2080", Justification = "ILLink.Descriptors.xml keeps these members; where one is missing all the same, IsAvailable says so.")]
-[UnconditionalSuppressMessage("Trimming", "IL2077", Justification = "As above.")]
+[UnconditionalSuppressMessage("Trimming", "IL2080", Justification = "ILLink.Descriptors.xml keeps these members. If one is missing nevertheless, IsAvailable is false.")]
+[UnconditionalSuppressMessage("Trimming", "IL2077", Justification = "Same as IL2080.")]
 internal static class RuntimeInternals
 {
     private const BindingFlags Instance = BindingFlags.Instance | BindingFlags.Public | BindingFlags.NonPublic;
     private const BindingFlags Static = BindingFlags.Static | BindingFlags.Public | BindingFlags.NonPublic;
 
-    // What was negotiated.
+    // The negotiated properties.
     private static readonly Type? s_infoType = Type.GetType("System.Net.Security.SslConnectionInfo, System.Net.Security");
     private static readonly Type? s_optionsType = Type.GetType("System.Net.Security.SslAuthenticationOptions, System.Net.Security");
     private static readonly FieldInfo? s_info = typeof(SslStream).GetField("_connectionInfo", Instance);
@@ -48,7 +55,7 @@ internal static class RuntimeInternals
 
     private static readonly PropertyInfo? s_targetHost = s_optionsType?.GetProperty("TargetHost", Instance);
 
-    // What options hold.
+    // The contents of options.
     private static readonly FieldInfo? s_key = typeof(SslStreamCertificateContext).GetField("KeyHandle", Instance);
     private static readonly FieldInfo? s_trust = typeof(SslStreamCertificateContext).GetField("Trust", Instance);
     private static readonly FieldInfo? s_trustStore = typeof(SslCertificateTrust).GetField("_store", Instance);
@@ -65,15 +72,15 @@ internal static class RuntimeInternals
     private static readonly FieldInfo? s_tls12Suites = s_policyType?.GetField("_cipherSuites", Instance);
     private static readonly FieldInfo? s_tls13Suites = s_policyType?.GetField("_tls13CipherSuites", Instance);
 
-    // How .NET makes an SSL_CTX, before options change it.
+    // How .NET creates an SSL_CTX, before options change it.
     private static readonly FieldInfo? s_sslMethod =
         Type.GetType("Interop+Ssl+SslMethods, System.Net.Security")?.GetField("SSLv23_method", Static);
 
     private static readonly Func<nint, SafeHandle>? s_createSslContext = Type.GetType("Interop+Ssl, System.Net.Security")
         ?.GetMethod("SslCtxCreate", Static, [typeof(nint)])?.CreateDelegate<Func<nint, SafeHandle>>();
 
-    private static readonly JudgePeer? s_judge = Type.GetType("System.Net.Security.CertificateValidation, System.Net.Security")
-        ?.GetMethod("BuildChainAndVerifyProperties", Static, JudgeParameters)?.CreateDelegate<JudgePeer>();
+    private static readonly ValidatePeer? s_validate = Type.GetType("System.Net.Security.CertificateValidation, System.Net.Security")
+        ?.GetMethod("BuildChainAndVerifyProperties", Static, ValidateParameters)?.CreateDelegate<ValidatePeer>();
 
     private static readonly Action<Socket>? s_setToConnected = typeof(Socket)
         .GetMethod("SetToConnected", Instance, Type.EmptyTypes)?.CreateDelegate<Action<Socket>>();
@@ -85,10 +92,10 @@ internal static class RuntimeInternals
     private static Type[] CreateParameters =>
         [typeof(X509Certificate2), typeof(X509Certificate2Collection), typeof(bool), typeof(SslCertificateTrust), typeof(bool)];
 
-    private static Type[] JudgeParameters =>
+    private static Type[] ValidateParameters =>
         [typeof(X509Chain), typeof(X509Certificate2), typeof(bool), typeof(bool), typeof(string)];
 
-    private delegate SslPolicyErrors JudgePeer(
+    private delegate SslPolicyErrors ValidatePeer(
         X509Chain chain, X509Certificate2 certificate, bool checkName, bool isServer, string? host);
 
     private delegate SslStreamCertificateContext CreateContext(
@@ -98,47 +105,47 @@ internal static class RuntimeInternals
         SslCertificateTrust? trust,
         bool noOcspFetch);
 
-    /// <summary>Every member needed is there, with the expected type.</summary>
-    public static bool IsAvailable { get; } =
-        s_info is not null && s_info.FieldType == s_infoType &&
-        s_options is not null && s_options.FieldType == s_optionsType &&
-        Is(s_protocol, typeof(int)) && Is(s_suite, typeof(TlsCipherSuite)) && Is(s_applicationProtocol, typeof(byte[])) &&
-        Is(s_cipher, typeof(int)) && Is(s_cipherBits, typeof(int)) && Is(s_hash, typeof(int)) &&
-        Is(s_hashBits, typeof(int)) && Is(s_exchange, typeof(int)) && Is(s_exchangeBits, typeof(int)) &&
-        s_mapCipherSuite is not null && Is(s_targetHost, typeof(string)) &&
-        Is(s_key, typeof(SafeEvpPKeyHandle)) && Is(s_trust, typeof(SslCertificateTrust)) &&
-        Is(s_trustStore, typeof(X509Store)) && Is(s_trustList, typeof(X509Certificate2Collection)) && Is(s_sendTrust, typeof(bool)) &&
-        s_createContext is not null && s_ocspResponse is not null &&
-        s_policy is not null && s_policy.PropertyType == s_policyType && Is(s_tls12Suites, typeof(byte[])) && Is(s_tls13Suites, typeof(byte[])) &&
-        Is(s_sslMethod, typeof(nint)) && s_createSslContext is not null &&
-        s_judge is not null && s_setToConnected is not null && s_receive is not null;
+    /// <summary>Gets a value that indicates whether all required members exist with the expected types.</summary>
+    public static bool IsAvailable => Missing.Length == 0;
 
-    /// <summary>Builds the chain and compares the name, as the base class has it done: a name in OpenSSL's way.</summary>
-    /// <exception cref="ArgumentException">The host is no name that IDNA knows.</exception>
-    public static SslPolicyErrors Judge(X509Chain chain, X509Certificate2 certificate, bool checkName, string host) =>
-        s_judge!(chain, certificate, checkName, isServer: false, host);
+    /// <summary>Gets a description of the members that are missing or have another type, or an empty string.</summary>
+    public static string Missing { get; } = FindMissing();
 
-    /// <summary>A receive failed, and the connection lives: Socket.Connected says so again.</summary>
+    /// <summary>
+    /// Builds the chain and checks the name by the base class's function, which matches names as OpenSSL does.
+    /// </summary>
+    /// <exception cref="ArgumentException">IDNA cannot encode the host.</exception>
+    public static SslPolicyErrors ValidateCertificate(X509Chain chain, X509Certificate2 certificate, bool checkName, string host) =>
+        s_validate!(chain, certificate, checkName, isServer: false, host);
+
+    /// <summary>Sets Socket.Connected to true again, after a failed receive that did not end the connection.</summary>
     public static void SetToConnected(Socket socket) => s_setToConnected!(socket);
 
     /// <summary>
-    /// Socket.ReceiveAsync of event arguments, with a token: it ends as <see cref="SocketError.OperationAborted"/>, without
-    /// an exception.
+    /// Calls Socket.ReceiveAsync with event arguments and a token. A canceled receive completes with
+    /// <see cref="SocketError.OperationAborted"/> instead of an exception.
     /// </summary>
     public static bool ReceiveAsync(Socket socket, SocketAsyncEventArgs arguments, CancellationToken cancellationToken) =>
         s_receive!(socket, arguments, cancellationToken);
 
-    /// <summary>The private key as OpenSSL holds it; the context's own reference, not to be disposed.</summary>
+    /// <summary>
+    /// Returns the private key as held by OpenSSL. It is the context's own reference and must not be disposed.
+    /// </summary>
     public static SafeEvpPKeyHandle KeyOf(SslStreamCertificateContext context) => (SafeEvpPKeyHandle)s_key!.GetValue(context)!;
 
-    /// <summary>A context as SslStream makes it from a bare certificate: its chain is built, and no OCSP response is fetched unless asked for.</summary>
+    /// <summary>
+    /// Creates a context as SslStream does from a bare certificate: its chain is built, and an OCSP response is fetched
+    /// only on request.
+    /// </summary>
     public static SslStreamCertificateContext CreateCertificateContext(X509Certificate2 certificate, bool fetchOcsp) =>
         s_createContext!(certificate, null, offline: false, null, !fetchOcsp);
 
-    /// <summary>The OCSP response to staple, where the context has one ready.</summary>
+    /// <summary>Returns the OCSP response to staple, if the context has one ready.</summary>
     public static byte[]? OcspResponseOf(SslStreamCertificateContext context) => s_ocspResponse!(context);
 
-    /// <summary>Whom the context trusts; <see langword="null"/> where it was made without a trust list.</summary>
+    /// <summary>
+    /// Returns the trust list of the context, or <see langword="null"/> if it was created without one.
+    /// </summary>
     public static CertificateTrust? TrustOf(SslStreamCertificateContext context)
     {
         if (s_trust!.GetValue(context) is not { } trust)
@@ -152,7 +159,10 @@ internal static class RuntimeInternals
             (bool)s_sendTrust!.GetValue(trust)!);
     }
 
-    /// <summary>A policy's suites as this OpenSSL names them, those it does not know left out: TLS 1.2 and below, and TLS 1.3.</summary>
+    /// <summary>
+    /// Returns a policy's suites by this OpenSSL's names, without those that it does not know: TLS 1.2 and below, and
+    /// TLS 1.3.
+    /// </summary>
     public static (string Tls12, string Tls13) NamesOf(CipherSuitesPolicy policy)
     {
         object names = s_policy!.GetValue(policy)!;
@@ -162,28 +172,30 @@ internal static class RuntimeInternals
     }
 
     /// <summary>
-    /// Creates an SSL_CTX as SslStream does for options that leave everything open; the caller disposes it. It is invalid where
-    /// OpenSSL could not make one.
+    /// Creates an SSL_CTX as SslStream does for options that set nothing. The caller must dispose it. It is invalid if
+    /// OpenSSL could not create one.
     /// </summary>
     public static SafeHandle CreateSslContext() => s_createSslContext!((nint)s_sslMethod!.GetValue(null)!);
 
     /// <summary>
-    /// Makes <see cref="SslStream.TargetHostName"/> answer: a client's name as given, a server's SNI as received, readable;
-    /// empty for none.
+    /// Sets <see cref="SslStream.TargetHostName"/>: a client's name as given, a server's received SNI in readable form,
+    /// or an empty string.
     /// </summary>
     public static void PublishTargetHost(SslStream stream, string targetHost) =>
         s_targetHost!.SetValue(s_options!.GetValue(stream), targetHost);
 
     /// <summary>
-    /// Makes <see cref="SslStream.NegotiatedApplicationProtocol"/> answer, for which the base class wants to know the version as
-    /// well; and in the midst of a handshake its <see cref="SslStream.SslProtocol"/>, <see cref="SslStream.NegotiatedCipherSuite"/>
-    /// and the strengths that it derives from the suite.
+    /// Sets <see cref="SslStream.NegotiatedApplicationProtocol"/>, for which the base class also needs the version.
+    /// During a handshake it also sets <see cref="SslStream.SslProtocol"/>,
+    /// <see cref="SslStream.NegotiatedCipherSuite"/> and the strengths derived from the suite.
     /// </summary>
-    /// <param name="stream">The stream whose base members are lit up.</param>
-    /// <param name="protocol">Negotiated version.</param>
-    /// <param name="suite">Negotiated suite.</param>
-    /// <param name="applicationProtocol">Negotiated ALPN protocol, <see langword="null"/> for none.</param>
-    /// <param name="inHandshake">A callback is about to look; afterwards the session answers.</param>
+    /// <param name="stream">The stream whose base members are set.</param>
+    /// <param name="protocol">The negotiated version.</param>
+    /// <param name="suite">The negotiated suite.</param>
+    /// <param name="applicationProtocol">The negotiated ALPN protocol, or <see langword="null"/> for none.</param>
+    /// <param name="inHandshake">
+    /// Whether a callback is about to read the properties. After the handshake the session provides them.
+    /// </param>
     public static void Publish(
         SslStream stream, SslProtocols protocol, TlsCipherSuite suite, byte[]? applicationProtocol, bool inHandshake)
     {
@@ -199,7 +211,7 @@ internal static class RuntimeInternals
         s_info.SetValue(stream, info);
     }
 
-    /// <summary>The strengths that the base class derives from a suite.</summary>
+    /// <summary>Returns the strengths that the base class derives from a suite.</summary>
     public static CipherStrengths StrengthsOf(TlsCipherSuite suite)
     {
         object info = RuntimeHelpers.GetUninitializedObject(s_infoType!);
@@ -213,6 +225,42 @@ internal static class RuntimeInternals
             (int)s_exchangeBits!.GetValue(info)!);
     }
 
+    private static string FindMissing()
+    {
+        (string Name, bool IsThere)[] members =
+        [
+            ("SslStream._connectionInfo", s_info is not null && s_info.FieldType == s_infoType),
+            ("SslStream._sslAuthenticationOptions", s_options is not null && s_options.FieldType == s_optionsType),
+            ("SslConnectionInfo.Protocol", Is(s_protocol, typeof(int))),
+            ("SslConnectionInfo.TlsCipherSuite", Is(s_suite, typeof(TlsCipherSuite))),
+            ("SslConnectionInfo.ApplicationProtocol", Is(s_applicationProtocol, typeof(byte[]))),
+            ("SslConnectionInfo.DataCipherAlg", Is(s_cipher, typeof(int))),
+            ("SslConnectionInfo.DataKeySize", Is(s_cipherBits, typeof(int))),
+            ("SslConnectionInfo.DataHashAlg", Is(s_hash, typeof(int))),
+            ("SslConnectionInfo.DataHashKeySize", Is(s_hashBits, typeof(int))),
+            ("SslConnectionInfo.KeyExchangeAlg", Is(s_exchange, typeof(int))),
+            ("SslConnectionInfo.KeyExchKeySize", Is(s_exchangeBits, typeof(int))),
+            ("SslConnectionInfo.MapCipherSuite", s_mapCipherSuite is not null),
+            ("SslAuthenticationOptions.TargetHost", Is(s_targetHost, typeof(string))),
+            ("SslStreamCertificateContext.KeyHandle", Is(s_key, typeof(SafeEvpPKeyHandle))),
+            ("SslStreamCertificateContext.Trust", Is(s_trust, typeof(SslCertificateTrust))),
+            ("SslStreamCertificateContext.Create", s_createContext is not null),
+            ("SslStreamCertificateContext.GetOcspResponseNoWaiting", s_ocspResponse is not null),
+            ("SslCertificateTrust._store", Is(s_trustStore, typeof(X509Store))),
+            ("SslCertificateTrust._trustList", Is(s_trustList, typeof(X509Certificate2Collection))),
+            ("SslCertificateTrust._sendTrustInHandshake", Is(s_sendTrust, typeof(bool))),
+            ("CipherSuitesPolicy.Pal", s_policy is not null && s_policy.PropertyType == s_policyType),
+            ("CipherSuitesPolicyPal._cipherSuites", Is(s_tls12Suites, typeof(byte[]))),
+            ("CipherSuitesPolicyPal._tls13CipherSuites", Is(s_tls13Suites, typeof(byte[]))),
+            ("Interop.Ssl.SslMethods.SSLv23_method", Is(s_sslMethod, typeof(nint))),
+            ("Interop.Ssl.SslCtxCreate", s_createSslContext is not null),
+            ("CertificateValidation.BuildChainAndVerifyProperties", s_validate is not null),
+            ("Socket.SetToConnected", s_setToConnected is not null),
+            ("Socket.ReceiveAsync(SocketAsyncEventArgs, CancellationToken)", s_receive is not null),
+        ];
+        return string.Join(", ", members.Where(static m => !m.IsThere).Select(static m => m.Name));
+    }
+
     private static PropertyInfo? Info(string name) => s_infoType?.GetProperty(name, Instance);
 
     private static bool Is(PropertyInfo? property, Type type) =>
@@ -220,7 +268,7 @@ internal static class RuntimeInternals
 
     private static bool Is(FieldInfo? field, Type type) => field is not null && field.FieldType == type;
 }
-/// <summary>What the obsolete strength properties of <see cref="SslStream"/> report.</summary>
+/// <summary>Contains the values of the obsolete strength properties of <see cref="SslStream"/>.</summary>
 internal readonly record struct CipherStrengths(
     CipherAlgorithmType Cipher,
     int CipherBits,
@@ -229,10 +277,12 @@ internal readonly record struct CipherStrengths(
     ExchangeAlgorithmType Exchange,
     int ExchangeBits);
 
-/// <summary>What an <see cref="SslCertificateTrust"/> says: the roots to trust, and whether clients are told their names.</summary>
+/// <summary>
+/// Contains the roots of an <see cref="SslCertificateTrust"/>, and whether their names are sent to clients.
+/// </summary>
 internal sealed record CertificateTrust(X509Store? Store, X509Certificate2Collection? List, bool Announced)
 {
-    /// <summary>The roots of the store and of the list.</summary>
+    /// <summary>Gets the roots of the store and of the list.</summary>
     public X509Certificate2Collection Roots
     {
         get

@@ -3,16 +3,18 @@ using System.Diagnostics.Tracing;
 using System.Reflection;
 using System.Runtime.InteropServices;
 using System.Security.Authentication;
+using KernelTls.Diagnostics;
 
 namespace KernelTls.Interop;
 
 /// <summary>
-/// What the runtime itself tells of TLS connections: the event source System.Net.Security with its counters, and the key log.
+/// Provides access to the runtime's own reporting of TLS connections: the event source System.Net.Security with its
+/// counters, and the key log.
 /// </summary>
 /// <remarks>
-/// Both are internal to the runtime. No connection depends on them: where a member is missing, nothing is told, and that is all.
+/// Both are internal to the runtime. No connection depends on them: if a member is missing, nothing is reported.
 /// </remarks>
-[UnconditionalSuppressMessage("Trimming", "IL2080", Justification = "ILLink.Descriptors.xml keeps these members; one that is missing all the same is not called.")]
+[UnconditionalSuppressMessage("Trimming", "IL2080", Justification = "ILLink.Descriptors.xml keeps these members. One that is missing nevertheless is not called.")]
 internal static class RuntimeTelemetry
 {
     private const BindingFlags Any = BindingFlags.Static | BindingFlags.Instance | BindingFlags.Public | BindingFlags.NonPublic;
@@ -35,27 +37,36 @@ internal static class RuntimeTelemetry
 
     private delegate void WriteLine(ReadOnlySpan<byte> line);
 
-    /// <summary>Returns whether somebody listens to the event source, as SslStream asks at each handshake.</summary>
+    /// <summary>
+    /// Gets a value that indicates whether the event source has a listener. SslStream checks the same at each
+    /// handshake.
+    /// </summary>
     public static bool IsEnabled => s_isKnown && s_source!.IsEnabled();
 
     /// <summary>
-    /// Returns whether the application has switched the key log on (System.Net.EnableSslKeyLogging and SSLKEYLOGFILE) and its file
-    /// could be opened. The runtime decides that once per process.
+    /// Gets a value that indicates whether the application has enabled the key log (System.Net.EnableSslKeyLogging and
+    /// SSLKEYLOGFILE) and its file could be opened. The runtime decides that once per process.
     /// </summary>
     public static bool LogsKeys { get; } =
         s_writeKeys is not null && s_keyLogger!.GetProperty("IsEnabled", Any)?.GetValue(null) is true;
 
-    /// <summary>Reports a handshake that begins. Exactly one of <see cref="Completed"/> and <see cref="Failed"/> follows.</summary>
-    public static void Started(bool isServer, string targetHost) => s_started!(isServer, targetHost);
+    /// <summary>
+    /// Reports that a handshake begins. Exactly one of <see cref="Completed"/> and <see cref="Failed"/> follows.
+    /// </summary>
+    public static void Started(bool isServer, string targetHost)
+    {
+        StockHandshakeMonitor.ExcludeNext();
+        s_started!(isServer, targetHost);
+    }
 
-    /// <summary>Reports a connection that is open from now on, until <see cref="Closed"/>.</summary>
+    /// <summary>Reports that a connection is open, until <see cref="Closed"/>.</summary>
     public static void Completed(SslProtocols protocol, long started) => s_completed!(protocol, started, true);
 
     public static void Failed(bool isServer, long started, Exception failure) => s_failed!(isServer, started, failure.Message);
 
     public static void Closed(SslProtocols protocol) => s_closed!(protocol);
 
-    /// <summary>The shim's callback for a line of the key log; called only where <see cref="LogsKeys"/>.</summary>
+    /// <summary>Receives a line of the key log from the shim. Used only if <see cref="LogsKeys"/> is true.</summary>
     [UnmanagedCallersOnly]
     public static unsafe void OnKeys(byte* line) => s_writeKeys!(MemoryMarshal.CreateReadOnlySpanFromNullTerminated(line));
 

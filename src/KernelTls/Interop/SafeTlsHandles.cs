@@ -2,7 +2,9 @@ using System.Runtime.InteropServices;
 
 namespace KernelTls.Interop;
 
-/// <summary>Owns a KtlsContext (an SSL_CTX). Connections keep what they need of it: it may be freed before them.</summary>
+/// <summary>
+/// Owns a KtlsContext (an SSL_CTX). It may be freed before its connections, which keep what they need of it.
+/// </summary>
 internal sealed class SafeTlsContextHandle : SafeHandle
 {
     public SafeTlsContextHandle(nint context)
@@ -29,7 +31,7 @@ internal sealed class SafeTlsConnectionHandle : SafeHandle
         Interlocked.Increment(ref s_count);
     }
 
-    /// <summary>How many exist in this process.</summary>
+    /// <summary>Gets the number of instances in this process.</summary>
     public static int Count => Volatile.Read(ref s_count);
 
     public override bool IsInvalid => handle == 0;

@@ -2,7 +2,9 @@ using System.Net.Security;
 
 namespace KernelTls.Offload;
 
-/// <summary>The record ciphers that the kernel implements, in the order of the native probe's tables.</summary>
+/// <summary>
+/// Specifies the record ciphers that the kernel implements, in the order of the native probe's tables.
+/// </summary>
 internal enum CipherKind
 {
     None = -1,
@@ -14,11 +16,14 @@ internal enum CipherKind
 
 internal static class CipherKinds
 {
-    /// <summary>The record cipher of a suite, or <see cref="CipherKind.None"/> where the kernel has none (CBC, CCM_8, ARIA...).</summary>
+    /// <summary>
+    /// Returns the record cipher of a suite, or <see cref="CipherKind.None"/> if the kernel does not implement it (CBC,
+    /// CCM_8, ARIA...).
+    /// </summary>
     public static CipherKind Of(TlsCipherSuite suite)
     {
-        // The names are the IANA registry's: the record cipher is what stands between WITH_ (TLS 1.2) or TLS_ (TLS 1.3) and
-        // the hash, so the enumeration itself is the table.
+        // The names are those of the IANA registry. The record cipher is the part between WITH_ (TLS 1.2) or TLS_ (TLS
+        // 1.3) and the hash, so the enumeration itself serves as the table.
         string? name = Enum.GetName(suite);
         if (name is null)
         {

@@ -1,29 +1,33 @@
 namespace KernelTls.Offload;
 
-/// <summary>Who shakes hands.</summary>
+/// <summary>Specifies the component that performs the handshake.</summary>
 internal enum Engine
 {
     /// <summary>The base class.</summary>
     Managed,
 
-    /// <summary>OpenSSL on the socket, kernel TLS not asked for.</summary>
+    /// <summary>OpenSSL on the socket, without a request for kernel TLS.</summary>
     DirectOpenSsl,
 
-    /// <summary>OpenSSL on the socket, kernel TLS asked for at each key change.</summary>
+    /// <summary>OpenSSL on the socket, with a request for kernel TLS at each key change.</summary>
     Kernel,
 }
 
-/// <summary>What the application and the operator ask for, before platform, socket and options are looked at.</summary>
+/// <summary>
+/// Decides what the application and the operator request, before platform, socket and options are checked.
+/// </summary>
 internal static class EngineChoice
 {
-    /// <summary>Reason is None unless the engine is <see cref="Engine.Managed"/>.</summary>
+    /// <summary>
+    /// Returns the requested engine. The reason is None unless the engine is <see cref="Engine.Managed"/>.
+    /// </summary>
     public static (Engine Engine, KtlsFallbackReason Reason) Decide(
         KtlsMode mode, bool directOption, Toggle toggle, bool directVariable)
     {
-        KtlsFallbackReason kernelRefused = WhyNotKernel(mode, toggle);
+        KtlsFallbackReason kernelRefused = GetKernelReason(mode, toggle);
 
-        // The operator's variables win over what the code asks for: KTLS=0 switches everything off that code switched on,
-        // DIRECT_OPENSSL=1 is an experiment only while kernel TLS is not on.
+        // The operator's variables override the code. KTLS=0 disables everything that code enabled. DIRECT_OPENSSL=1 is
+        // an experiment that applies only while kernel TLS is off.
         bool direct = directVariable
             ? kernelRefused != KtlsFallbackReason.None
             : directOption && toggle != Toggle.Off;
@@ -37,7 +41,7 @@ internal static class EngineChoice
             : (Engine.Managed, kernelRefused);
     }
 
-    private static KtlsFallbackReason WhyNotKernel(KtlsMode mode, Toggle toggle) => (mode, toggle) switch
+    private static KtlsFallbackReason GetKernelReason(KtlsMode mode, Toggle toggle) => (mode, toggle) switch
     {
         (KtlsMode.Disabled, _) => KtlsFallbackReason.DisabledByMode,
         (_, Toggle.Off) => KtlsFallbackReason.DisabledByToggle,

@@ -3,7 +3,10 @@ using KernelTls.Interop;
 
 namespace KernelTls.Offload;
 
-/// <summary>What the running kernel takes, as found out by the native probe: errno per direction, version and cipher.</summary>
+/// <summary>
+/// Describes what the running kernel accepts, as determined by the native probe: an errno per direction, version and
+/// cipher.
+/// </summary>
 internal sealed class KernelAbilities
 {
     private const int CipherCount = 4;
@@ -39,27 +42,37 @@ internal sealed class KernelAbilities
 
     public static KernelAbilities Nothing { get; } = new(NothingAccepted(), NothingAccepted(), false, false);
 
-    /// <summary>A second sending key is accepted (Linux 6.14).</summary>
+    /// <summary>Gets a value that indicates whether a second sending key is accepted (Linux 6.14).</summary>
     public bool CanRekeySend { get; }
 
-    /// <summary>A second receiving key is accepted (Linux 6.14).</summary>
+    /// <summary>Gets a value that indicates whether a second receiving key is accepted (Linux 6.14).</summary>
     public bool CanRekeyReceive { get; }
 
-    /// <summary>TLS_RX_EXPECT_NO_PAD is accepted (Linux 6.0), and garbles nothing where a peer pads (Linux 6.12.107 does).</summary>
+    /// <summary>
+    /// Gets a value that indicates whether TLS_RX_EXPECT_NO_PAD is accepted (Linux 6.0) and does not corrupt padded
+    /// records, as Linux 6.12.107 does.
+    /// </summary>
     public bool CanExpectNoPadding { get; }
 
-    /// <summary>TLS_TX_ZEROCOPY_RO is accepted (Linux 5.19); it means something only where a network device encrypts.</summary>
+    /// <summary>
+    /// Gets a value that indicates whether TLS_TX_ZEROCOPY_RO is accepted (Linux 5.19). It has an effect only if a
+    /// network device encrypts.
+    /// </summary>
     public bool CanZeroCopySendFile { get; }
 
-    /// <summary>Whether keys of this kind are accepted in one direction.</summary>
+    /// <summary>Returns whether keys of this kind are accepted in one direction.</summary>
     /// <param name="direction"><see cref="KtlsDirections.Send"/> or <see cref="KtlsDirections.Receive"/>.</param>
-    /// <param name="protocol"><see cref="SslProtocols.Tls12"/> or <see cref="SslProtocols.Tls13"/>; others are never accepted.</param>
+    /// <param name="protocol">
+    /// <see cref="SslProtocols.Tls12"/> or <see cref="SslProtocols.Tls13"/>. Others are never accepted.
+    /// </param>
     /// <param name="cipher">The record cipher.</param>
     public bool Accepts(KtlsDirections direction, SslProtocols protocol, CipherKind cipher) =>
-        WhyNot(direction, protocol, cipher) == KtlsFallbackReason.None;
+        GetFallbackReason(direction, protocol, cipher) == KtlsFallbackReason.None;
 
-    /// <summary>Returns why keys of this kind are not accepted, with the parameters of <see cref="Accepts"/>.</summary>
-    public KtlsFallbackReason WhyNot(KtlsDirections direction, SslProtocols protocol, CipherKind cipher)
+    /// <summary>
+    /// Returns the reason why keys of this kind are not accepted. The parameters are those of <see cref="Accepts"/>.
+    /// </summary>
+    public KtlsFallbackReason GetFallbackReason(KtlsDirections direction, SslProtocols protocol, CipherKind cipher)
     {
         int row = protocol switch { SslProtocols.Tls12 => 0, SslProtocols.Tls13 => 1, _ => -1 };
         if (row < 0 || cipher == CipherKind.None)

@@ -2,19 +2,21 @@ using KernelTls.Interop;
 
 namespace KernelTls.Offload;
 
-/// <summary>What is asked of the kernel on one connection.</summary>
-/// <param name="WhyNot">None: the kernel is asked at each key change. Otherwise why it is not, in either direction.</param>
-/// <param name="Directions">The directions it is asked for.</param>
-internal readonly record struct KernelRequest(KtlsFallbackReason WhyNot, KtlsDirections Directions)
+/// <summary>Describes the request to the kernel for one connection.</summary>
+/// <param name="FallbackReason">
+/// None to request kernel TLS at each key change; otherwise the reason why it is not requested in either direction.
+/// </param>
+/// <param name="Directions">The requested directions.</param>
+internal readonly record struct KernelRequest(KtlsFallbackReason FallbackReason, KtlsDirections Directions)
 {
-    /// <summary>Both directions.</summary>
+    /// <summary>Gets a request for both directions.</summary>
     public static KernelRequest Both { get; } = new(KtlsFallbackReason.None, KtlsDirections.Both);
 
-    /// <summary>Nothing is asked.</summary>
+    /// <summary>Returns a request for neither direction.</summary>
     public static KernelRequest Nothing(KtlsFallbackReason reason) => new(reason, KtlsDirections.Both);
 
-    /// <summary>The request, as an SSL_CTX is told.</summary>
-    public ContextFlags Flags => (WhyNot, Directions) switch
+    /// <summary>Gets the request as flags of an SSL_CTX.</summary>
+    public ContextFlags Flags => (FallbackReason, Directions) switch
     {
         (not KtlsFallbackReason.None, _) => ContextFlags.None,
         (_, KtlsDirections.Send) => ContextFlags.EnableKtls | ContextFlags.SendOnly,

@@ -3,19 +3,23 @@ using System.Security.Authentication;
 
 namespace KernelTls.Offload;
 
-/// <summary>Everything the offload plan depends on, gathered after the handshake.</summary>
-/// <param name="WhyNotKernel">None: the kernel was asked for. Otherwise why it was not.</param>
-/// <param name="OpenSsl">Version of the loaded OpenSSL.</param>
-/// <param name="Kernel">What the kernel takes.</param>
-/// <param name="Protocol">Negotiated version.</param>
-/// <param name="CipherSuite">Negotiated suite.</param>
-/// <param name="SendSwitched">OpenSSL says that it gave the sending keys to the kernel (BIO_get_ktls_send).</param>
-/// <param name="ReceiveSwitched">OpenSSL says that it gave the receiving keys to the kernel (BIO_get_ktls_recv).</param>
-/// <param name="PeerClosed">The TCP connection is not open both ways any more.</param>
-/// <param name="Asked">The directions that the kernel was asked for, where it was.</param>
-/// <param name="ShortRecords">A maximum fragment length was negotiated.</param>
+/// <summary>Contains everything that the offload plan depends on, collected after the handshake.</summary>
+/// <param name="KernelFallbackReason">None if kernel TLS was requested; otherwise the reason why not.</param>
+/// <param name="OpenSsl">The version of the loaded OpenSSL.</param>
+/// <param name="Kernel">The abilities of the kernel.</param>
+/// <param name="Protocol">The negotiated version.</param>
+/// <param name="CipherSuite">The negotiated suite.</param>
+/// <param name="SendSwitched">
+/// Whether OpenSSL reports that it installed the sending keys in the kernel (BIO_get_ktls_send).
+/// </param>
+/// <param name="ReceiveSwitched">
+/// Whether OpenSSL reports that it installed the receiving keys in the kernel (BIO_get_ktls_recv).
+/// </param>
+/// <param name="PeerClosed">Whether the TCP connection is no longer open in both directions.</param>
+/// <param name="Asked">The directions for which kernel TLS was requested.</param>
+/// <param name="ShortRecords">Whether a maximum fragment length was negotiated.</param>
 internal readonly record struct OffloadFacts(
-    KtlsFallbackReason WhyNotKernel,
+    KtlsFallbackReason KernelFallbackReason,
     Version OpenSsl,
     KernelAbilities Kernel,
     SslProtocols Protocol,

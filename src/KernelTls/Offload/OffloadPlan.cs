@@ -3,7 +3,7 @@ using System.Security.Authentication;
 
 namespace KernelTls.Offload;
 
-/// <summary>Decides, from facts alone, which data path each direction takes and why. No side effects.</summary>
+/// <summary>Decides from the facts alone which data path each direction uses and why. Has no side effects.</summary>
 internal static class OffloadPlan
 {
     private static readonly Version s_fullTls13 = new(3, 2);
@@ -17,8 +17,11 @@ internal static class OffloadPlan
         return new KtlsOffload(send, sendReason, receive, receiveReason);
     }
 
-    /// <summary>Why such a connection would not be in the kernel in one direction; <see cref="KtlsFallbackReason.None"/>: it would.</summary>
-    public static KtlsFallbackReason Foresee(
+    /// <summary>
+    /// Returns the reason why one direction of such a connection would not be in the kernel, or
+    /// <see cref="KtlsFallbackReason.None"/>.
+    /// </summary>
+    public static KtlsFallbackReason PredictFallback(
         KtlsDirections direction, SslProtocols protocol, TlsCipherSuite suite, Version openSsl, KernelAbilities kernel)
     {
         if (protocol is not (SslProtocols.Tls12 or SslProtocols.Tls13))
@@ -32,14 +35,15 @@ internal static class OffloadPlan
             return KtlsFallbackReason.CipherNotOffloadable;
         }
 
-        // Before 3.2, OpenSSL keeps the receiving keys of TLS 1.3 to itself, and those of its CCM suites in both directions.
+        // Before 3.2, OpenSSL does not install the receiving keys of TLS 1.3, nor those of its CCM suites in either
+        // direction.
         if (protocol == SslProtocols.Tls13 && openSsl < s_fullTls13
             && (direction == KtlsDirections.Receive || cipher == CipherKind.Aes128Ccm))
         {
             return KtlsFallbackReason.OpenSslTooOld;
         }
 
-        return kernel.WhyNot(direction, protocol, cipher);
+        return kernel.GetFallbackReason(direction, protocol, cipher);
     }
 
     private static (KtlsDataPath Path, KtlsFallbackReason Reason) Decide(
@@ -50,9 +54,9 @@ internal static class OffloadPlan
             return (KtlsDataPath.Kernel, KtlsFallbackReason.None);
         }
 
-        if (facts.WhyNotKernel != KtlsFallbackReason.None)
+        if (facts.KernelFallbackReason != KtlsFallbackReason.None)
         {
-            return (KtlsDataPath.OpenSsl, facts.WhyNotKernel);
+            return (KtlsDataPath.OpenSsl, facts.KernelFallbackReason);
         }
 
         if ((facts.Asked & direction) == 0)
@@ -61,7 +65,7 @@ internal static class OffloadPlan
         }
 
         KtlsFallbackReason foreseen =
-            Foresee(direction, facts.Protocol, facts.CipherSuite, facts.OpenSsl, facts.Kernel);
+            PredictFallback(direction, facts.Protocol, facts.CipherSuite, facts.OpenSsl, facts.Kernel);
         if (foreseen != KtlsFallbackReason.None)
         {
             return (KtlsDataPath.OpenSsl, foreseen);

@@ -1,3 +1,4 @@
+using System.Runtime.InteropServices;
 using System.Runtime.Versioning;
 using System.Security.Cryptography;
 using KernelTls.Handshake;
@@ -6,12 +7,16 @@ using KernelTls.Interop;
 namespace KernelTls.Offload;
 
 /// <summary>
-/// What this process can do, found out once, on first use: native library, OpenSSL, runtime, kernel. Never throws; what is
-/// missing is a reason. Only a trial that could not be made is made again later. Two levels: <see cref="DirectReason"/> (OpenSSL on the socket) and <see cref="KernelReason"/>.
+/// Describes the capabilities of this process: native library, OpenSSL, runtime and kernel. Never throws.
 /// </summary>
+/// <remarks>
+/// The capabilities are determined once, on first use. A missing prerequisite is reported as a reason. Only a trial
+/// that could not be made is repeated later. There are two levels: <see cref="DirectReason"/> (OpenSSL on the socket)
+/// and <see cref="KernelReason"/>.
+/// </remarks>
 internal sealed class Platform
 {
-    // A trial that failed may do better once there are descriptors, memory or a loopback device.
+    // A failed trial may succeed later, when descriptors, memory or a loopback device are available.
     private static readonly Reconsidered<Platform> s_current = new(
         Detect, p => p.KernelReason != KtlsFallbackReason.ProbeFailed, TimeSpan.FromSeconds(5), TimeProvider.System);
 
@@ -23,10 +28,10 @@ internal sealed class Platform
 
     public static Platform Current => s_current.Value;
 
-    /// <summary>None: <see cref="Engine.DirectOpenSsl"/> works here.</summary>
+    /// <summary>Gets the reason why <see cref="Engine.DirectOpenSsl"/> cannot be used here, or None.</summary>
     public KtlsFallbackReason DirectReason { get; }
 
-    /// <summary>None: <see cref="Engine.Kernel"/> works here.</summary>
+    /// <summary>Gets the reason why <see cref="Engine.Kernel"/> cannot be used here, or None.</summary>
     public KtlsFallbackReason KernelReason { get; }
 
     public Version OpenSslVersion { get; private init; } = new(0, 0);
@@ -37,16 +42,26 @@ internal sealed class Platform
 
     public KernelAbilities Kernel { get; private init; } = KernelAbilities.Nothing;
 
-    /// <summary>Detail behind a reason, for messages: a missing symbol, a loader's complaint. Empty for none.</summary>
+    /// <summary>
+    /// Gets the detail behind a reason, for messages, such as a missing symbol or a loader's error, or an empty string.
+    /// </summary>
     public string Detail { get; private init; } = "";
 
-    /// <summary>The detail, where the platform was looked at; a process that has kernel TLS switched off never looks.</summary>
+    /// <summary>
+    /// Gets the detail if the platform was already detected. A process with kernel TLS switched off never detects it.
+    /// </summary>
     public static string KnownDetail => s_current.IsKnown ? s_current.Value.Detail : "";
 
-    /// <summary>The peer's or our own next key can be given to the kernel: Linux 6.14 with OpenSSL 3.2.</summary>
+    /// <summary>
+    /// Gets a value that indicates whether the next key of either end can be installed in the kernel: Linux 6.14 with
+    /// OpenSSL 3.2.
+    /// </summary>
     public bool CanRekey => Kernel.CanRekeySend && Kernel.CanRekeyReceive && OpenSslVersion >= new Version(3, 2);
 
-    /// <summary>The kernel takes TLS_RX_EXPECT_NO_PAD, and OpenSSL gives it the keys that this is about.</summary>
+    /// <summary>
+    /// Gets a value that indicates whether the kernel accepts TLS_RX_EXPECT_NO_PAD and OpenSSL installs the keys that
+    /// it applies to.
+    /// </summary>
     public bool CanExpectNoPadding => Kernel.CanExpectNoPadding && OpenSslVersion >= new Version(3, 2);
 
     private static Platform Detect() =>
@@ -55,7 +70,7 @@ internal sealed class Platform
     [SupportedOSPlatform("linux")]
     private static unsafe Platform DetectOnLinux()
     {
-        // Touching this makes .NET load its OpenSSL, so that the shim finds the very same image already in the process.
+        // This makes .NET load its OpenSSL, so that the shim finds the same image already in the process.
         long managedVersion;
         try
         {
@@ -85,36 +100,56 @@ internal sealed class Platform
                     $"{NativeText.Decode(info.SoName)} {NativeText.Decode(info.VersionText)} lacks {NativeText.Decode(info.MissingSymbol)}.");
         }
 
-        KtlsFallbackReason direct = info.OpenSslVersion != managedVersion ? KtlsFallbackReason.OpenSslMismatch
-            : !RuntimeInternals.IsAvailable ? KtlsFallbackReason.RuntimeNotKnown
-            : KtlsFallbackReason.None;
-        return DetectKernel(info, direct);
+        (KtlsFallbackReason direct, string detail) = info.OpenSslVersion != managedVersion
+            ? (KtlsFallbackReason.OpenSslMismatch, "")
+            : GetRuntimeReason(RuntimeInternals.Missing, RuntimeCanary.FindChange);
+        return DetectKernel(info, direct, detail);
     }
 
-    private static unsafe Platform DetectKernel(in LibraryInfo info, KtlsFallbackReason direct)
+    /// <summary>Returns the reason why this library cannot work with the runtime, and its detail.</summary>
+    /// <param name="missing">The private members that the runtime lacks, or an empty string.</param>
+    /// <param name="findChange">
+    /// The function that finds differences in behavior. Called only if nothing is missing.
+    /// </param>
+    internal static (KtlsFallbackReason Reason, string Detail) GetRuntimeReason(string missing, Func<string> findChange)
+    {
+        string version = RuntimeInformation.FrameworkDescription;
+        if (missing.Length != 0)
+        {
+            return (KtlsFallbackReason.RuntimeNotKnown, $"{version} lacks {missing}.");
+        }
+
+        string change = findChange();
+        return change.Length == 0
+            ? (KtlsFallbackReason.None, "")
+            : (KtlsFallbackReason.RuntimeChanged, $"{version}: {change}.");
+    }
+
+    private static unsafe Platform DetectKernel(in LibraryInfo info, KtlsFallbackReason direct, string runtimeDetail)
     {
         KernelProbe probe;
         int errno = KtlsNative.KtlsNative_ProbeKernel(&probe);
         KtlsFallbackReason kernel = direct != KtlsFallbackReason.None ? direct
             : (info.Capabilities & LibraryCapabilities.Ktls) == 0 ? KtlsFallbackReason.OpenSslWithoutKtls
-            : WhyNot(errno, probe);
+            : GetFallbackReason(errno, probe);
         return new Platform(direct, kernel)
         {
             OpenSslVersion = DecodeVersion(info.OpenSslVersion),
             OpenSslText = NativeText.Decode(info.VersionText),
             OpenSslCapabilities = info.Capabilities,
             Kernel = errno == 0 && probe.UlpErrno == 0 ? new KernelAbilities(probe) : KernelAbilities.Nothing,
-            Detail = errno != 0 ? $"errno {errno}"
+            Detail = runtimeDetail.Length != 0 ? runtimeDetail
+                : errno != 0 ? $"errno {errno}"
                 : probe.UlpErrno != 0 ? $"TCP_ULP: errno {probe.UlpErrno}"
                 : kernel == KtlsFallbackReason.NotPermitted ? $"TLS_TX: errno {probe.Send[0]}"
                 : "",
         };
     }
 
-    /// <summary>What the probe's outcome says of the kernel as a whole.</summary>
-    /// <param name="errno">Why the probe could not be made, or 0.</param>
-    /// <param name="probe">The probe's answers.</param>
-    internal static KtlsFallbackReason WhyNot(int errno, in KernelProbe probe) =>
+    /// <summary>Returns the reason that the probe's result gives for the kernel as a whole.</summary>
+    /// <param name="errno">The errno if the probe could not be made; otherwise 0.</param>
+    /// <param name="probe">The results of the probe.</param>
+    internal static KtlsFallbackReason GetFallbackReason(int errno, in KernelProbe probe) =>
         Errno.IsDenial(errno) || Errno.IsDenial(probe.UlpErrno) ? KtlsFallbackReason.NotPermitted
         : errno != 0 || Errno.IsPassing(probe.UlpErrno) ? KtlsFallbackReason.ProbeFailed
         : probe.UlpErrno != 0 ? KtlsFallbackReason.ModuleMissing
@@ -136,7 +171,7 @@ internal sealed class Platform
 
     private static Platform None(KtlsFallbackReason reason, string detail) => new(reason, reason) { Detail = detail };
 
-    /// <summary>OPENSSL_VERSION_NUMBER, 0xMNN00PP0 since 3.0.</summary>
+    /// <summary>Decodes OPENSSL_VERSION_NUMBER, which is 0xMNN00PP0 since 3.0.</summary>
     internal static Version DecodeVersion(long number) =>
         new((int)(number >> 28) & 0xF, (int)(number >> 20) & 0xFF, (int)(number >> 4) & 0xFF);
 }

@@ -1,19 +1,22 @@
 namespace KernelTls.Offload;
 
 /// <summary>
-/// An answer that is found on first use and kept; one that was found for a passing reason is asked for again, not more often than
-/// once in a pause. Thread-safe: the first answer is waited for, and while one thread asks again the others use what is known.
+/// Caches a value that is determined on first use. A value that is not final is determined again after a pause.
+/// Thread-safe.
 /// </summary>
-/// <param name="find">Finds the answer; never throws.</param>
-/// <param name="isFinal">Whether an answer is kept for good.</param>
-/// <param name="pause">How long an answer that is not final is used.</param>
-/// <param name="clock">Measures the pause.</param>
+/// <remarks>
+/// All threads wait for the first value. While one thread determines it again, the others use the known value.
+/// </remarks>
+/// <param name="find">The function that determines the value. It must not throw.</param>
+/// <param name="isFinal">The predicate that indicates whether a value is cached permanently.</param>
+/// <param name="pause">The time for which a value that is not final is used.</param>
+/// <param name="clock">The clock that measures the pause.</param>
 internal sealed class Reconsidered<T>(Func<T> find, Predicate<T> isFinal, TimeSpan pause, TimeProvider clock)
 {
     private readonly Lock _lock = new();
     private volatile Answer? _answer;
 
-    /// <summary>Returns whether somebody has asked.</summary>
+    /// <summary>Gets a value that indicates whether the value has been determined.</summary>
     public bool IsKnown => _answer is not null;
 
     public T Value

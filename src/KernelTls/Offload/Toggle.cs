@@ -1,6 +1,6 @@
 namespace KernelTls.Offload;
 
-/// <summary>The operator's word on kernel TLS for the whole process.</summary>
+/// <summary>Specifies the operator's setting of kernel TLS for the whole process.</summary>
 internal enum Toggle
 {
     Unset,
@@ -9,18 +9,23 @@ internal enum Toggle
     Invalid,
 }
 
-/// <summary>Reads the process-wide switches. Read once: changing an environment variable of a running process has no effect.</summary>
+/// <summary>
+/// Provides the process-wide switches. They are read once: changing an environment variable of a running process has no
+/// effect.
+/// </summary>
 internal static class Toggles
 {
     public const string KernelVariable = "DOTNET_SYSTEM_NET_SECURITY_KTLS";
     public const string DirectVariable = "DOTNET_SYSTEM_NET_SECURITY_DIRECT_OPENSSL";
     public const string KernelSwitch = "System.Net.Security.Ktls";
 
-    /// <summary><see cref="KernelVariable"/>, or the AppContext switch where the variable is not set.</summary>
+    /// <summary>
+    /// Gets the value of <see cref="KernelVariable"/>, or of the AppContext switch if the variable is not set.
+    /// </summary>
     public static Toggle Kernel { get; } =
         ParseKernel(Environment.GetEnvironmentVariable(KernelVariable), AppContext.TryGetSwitch(KernelSwitch, out bool on) ? on : null);
 
-    /// <summary><see cref="DirectVariable"/> is <c>1</c> or <c>true</c>.</summary>
+    /// <summary>Gets a value that indicates whether <see cref="DirectVariable"/> is <c>1</c> or <c>true</c>.</summary>
     public static bool DirectOpenSsl { get; } =
         Parse(Environment.GetEnvironmentVariable(DirectVariable)) == Toggle.On;
 

@@ -1,0 +1,34 @@
+using Microsoft.Build.Framework;
+
+namespace KernelTls.Weave;
+
+/// <summary>Weaves the project's own assembly, in the compiler's output under obj/, if the project names it.</summary>
+public sealed class WeaveProject : WeaveTask
+{
+    /// <summary>Gets or sets the assembly.</summary>
+    [Required]
+    public string Assembly { get; set; } = "";
+
+    /// <summary>Gets or sets what the project was compiled with, the library among it.</summary>
+    [Required]
+    public ITaskItem[] References { get; set; } = [];
+
+    /// <inheritdoc/>
+    public override bool Execute()
+    {
+        string? library = References.FirstOrDefault(r => Path.GetFileName(r.ItemSpec) == Replacements.Library + ".dll")?.ItemSpec;
+        if (!new Selection(Wanted).Names(ProjectAssembly))
+        {
+            return true;
+        }
+
+        if (ReadReplacements(library) is not { } replacements)
+        {
+            return false;
+        }
+
+        // If nothing was compiled, it is the woven one of an earlier build.
+        Report(ProjectAssembly, WeaveFile(Assembly, Assembly, replacements), isNamed: true, isNew: true);
+        return !Log.HasLoggedErrors;
+    }
+}

@@ -1,0 +1,120 @@
+using System.Buffers;
+using System.Net.Sockets;
+using System.Runtime.InteropServices;
+using KernelTls.Interop;
+
+namespace KernelTls.IO;
+
+/// <summary>
+/// Sends a section of a file: by sendfile(2) if the kernel encrypts, otherwise through a buffer. The caller must have the turn of the
+/// gate.
+/// </summary>
+internal sealed class FileSender(TlsConnection connection, Socket socket, bool kernel, OpenSslWriter openSsl, KernelWriter kernelWriter, SendKeys keys)
+{
+    internal const int BufferSize = 128 * 1024;
+
+    /// <summary>Number of bytes between two checks of the token and the disposal. A larger step saves nothing that can be measured.</summary>
+    private const int LargeStep = 1 << 20;
+
+    /// <summary>
+    /// The size of the pieces that sendfile moves: sixteen pages. It sends all but the last with MSG_MORE, which fills segments.
+    /// If a piece takes most of the send buffer, each then waits for the peer's delayed acknowledgement (docs/tuning.md).
+    /// </summary>
+    private const int SmallStep = 64 * 1024;
+
+    private const int RecordOnTheWire = 5 + 16 * 1024 + 256;
+
+    private const int ProtocolTcp = 6;      // IPPROTO_TCP
+    private const int MaxSegmentOption = 2; // TCP_MAXSEG
+
+    /// <summary>Sends all of <paramref name="section"/>, which records when a part of it may have been sent.</summary>
+    public async ValueTask SendAsync(FileSection section, CancellationToken cancellationToken)
+    {
+        int step = kernel && section.Left > SmallStep && HasLargeSegments() ? SmallStep : LargeStep;
+        while (section.Left > 0)
+        {
+            cancellationToken.ThrowIfCancellationRequested();
+
+            // Steps end on pages. sendfile would move a step that ends within a page in two pieces.
+            long wanted = Math.Min(section.Left, step - (section.Position % step));
+            long allowed = keys.AllowNow(wanted);
+            if (!kernel)
+            {
+                await CopyAsync(section, cancellationToken).ConfigureAwait(false);
+                return;
+            }
+
+            if (allowed == 0)
+            {
+                // Nothing may follow a KeyUpdate that cannot be sent, just as nothing may follow a part of a file.
+                section.Begun = true;
+                allowed = await keys.AllowLaterAsync(Math.Min(wanted, SmallStep), cancellationToken).ConfigureAwait(false);
+            }
+
+            NativeResult result = connection.SendFile(section.File, section.Position, (int)allowed);
+            switch (result.Status)
+            {
+                case NativeStatus.Ok when result.Bytes > 0:
+                    keys.Take(result.Bytes);
+                    section.Advance(result.Bytes);
+                    break;
+                case NativeStatus.Ok:
+                    throw section.EndedEarly();
+                case NativeStatus.WantWrite:
+                    await openSsl.WaitForRoomAsync(cancellationToken).ConfigureAwait(false);
+                    break;
+                case NativeStatus.Syscall when TlsErrors.IsOfConnection(result.SysErrno):
+                    section.Begun = true;
+                    throw TlsErrors.Write(result);
+                default:
+                    // The file system does not support sendfile (EINVAL), or the file cannot be read. Reading it reports the reason.
+                    await CopyAsync(section, cancellationToken).ConfigureAwait(false);
+                    return;
+            }
+        }
+    }
+
+    private async ValueTask CopyAsync(FileSection section, CancellationToken cancellationToken)
+    {
+        byte[] buffer = ArrayPool<byte>.Shared.Rent((int)Math.Min(section.Left, BufferSize));
+        try
+        {
+            while (section.Left > 0)
+            {
+                ReadOnlyMemory<byte> part = await section.ReadAsync(buffer, cancellationToken).ConfigureAwait(false);
+                section.Begun = true;
+                for (ReadOnlyMemory<byte> left = part; !left.IsEmpty;)
+                {
+                    ReadOnlyMemory<byte> next = left[..(int)await keys.ReserveAsync(left.Length, cancellationToken).ConfigureAwait(false)];
+                    await WriteAsync(next, cancellationToken).ConfigureAwait(false);
+                    left = left[next.Length..];
+                }
+
+                section.Advance(part.Length);
+            }
+        }
+        finally
+        {
+            ArrayPool<byte>.Shared.Return(buffer);
+        }
+    }
+
+    private async ValueTask WriteAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken)
+    {
+        if (kernel)
+        {
+            await kernelWriter.WriteAsync(data, cancellationToken).ConfigureAwait(false);
+        }
+        else
+        {
+            await openSsl.WriteAsync(data, cancellationToken).ConfigureAwait(false);
+        }
+    }
+
+    private bool HasLargeSegments()
+    {
+        int segment = 0;
+        _ = socket.GetRawSocketOption(ProtocolTcp, MaxSegmentOption, MemoryMarshal.AsBytes(new Span<int>(ref segment)));
+        return segment > RecordOnTheWire;
+    }
+}

@@ -1,0 +1,128 @@
+using System.Net.Sockets;
+using KernelTls.Interop;
+
+namespace KernelTls.IO;
+
+/// <summary>
+/// Writes through OpenSSL: its own records, and data if OpenSSL encrypts. Waits for room in the socket's send buffer as often
+/// as OpenSSL needs it. The caller must have the turn of the gate.
+/// </summary>
+internal sealed class OpenSslWriter(TlsConnection connection, Socket socket, SendGate gate)
+{
+    /// <summary>Writes all of <paramref name="data"/>, blocking; the socket's SendTimeout limits each wait.</summary>
+    public void Write(ReadOnlySpan<byte> data)
+    {
+        while (!data.IsEmpty)
+        {
+            NativeResult result = connection.Write(data);
+            switch (result.Status)
+            {
+                case NativeStatus.Ok:
+                    data = data[(int)result.Bytes..];
+                    break;
+                case NativeStatus.WantWrite:
+                    if (!socket.Poll(SocketTimeouts.ToTimeSpan(socket.SendTimeout), SelectMode.SelectWrite))
+                    {
+                        throw TlsErrors.Socket(TlsErrors.CannotWrite, SocketError.TimedOut);
+                    }
+
+                    break;
+                case NativeStatus.WantCertificate:
+                    SocketTimeouts.Within(socket.SendTimeout, TlsErrors.CannotWrite, AnswerCertificateRequestAsync);
+                    break;
+                default:
+                    throw TlsErrors.Write(result);
+            }
+        }
+    }
+
+    /// <summary>Writes all of <paramref name="data"/>.</summary>
+    public async ValueTask WriteAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken)
+    {
+        while (!data.IsEmpty)
+        {
+            NativeResult result = connection.Write(data.Span);
+            switch (result.Status)
+            {
+                case NativeStatus.Ok:
+                    data = data[(int)result.Bytes..];
+                    break;
+                case NativeStatus.WantWrite:
+                    await WaitForRoomAsync(cancellationToken).ConfigureAwait(false);
+                    break;
+                case NativeStatus.WantCertificate:
+                    await AnswerCertificateRequestAsync(cancellationToken).ConfigureAwait(false);
+                    break;
+                default:
+                    throw TlsErrors.Write(result);
+            }
+        }
+    }
+
+    /// <summary>
+    /// Sends the response to the peer's CertificateRequest, which a read has received (RFC 8446, section 4.6.2). OpenSSL
+    /// sends no data before it.
+    /// </summary>
+    public async Task AnswerCertificateRequestAsync(CancellationToken cancellationToken)
+    {
+        // A read with an empty buffer makes OpenSSL send the response. The next read reports any other result.
+        NativeStatus status;
+        while ((status = connection.Read(Span<byte>.Empty).Status) is NativeStatus.WantWrite or NativeStatus.WantCertificate)
+        {
+            if (status == NativeStatus.WantWrite)
+            {
+                await WaitForRoomAsync(cancellationToken).ConfigureAwait(false);
+            }
+        }
+    }
+
+    /// <summary>Calls <paramref name="write"/>, which writes one of OpenSSL's own records, until the record is sent.</summary>
+    public async Task WriteAsync(Func<TlsConnection, NativeResult> write, CancellationToken cancellationToken)
+    {
+        while (true)
+        {
+            NativeResult result = write(connection);
+            switch (result.Status)
+            {
+                case NativeStatus.Ok:
+                    return;
+                case NativeStatus.WantWrite:
+                    await WaitForRoomAsync(cancellationToken).ConfigureAwait(false);
+                    break;
+                default:
+                    throw TlsErrors.Write(result);
+            }
+        }
+    }
+
+    /// <summary>Waits for room after a write that found too little. The next write shows whether there is enough.</summary>
+    public async Task WaitForRoomAsync(CancellationToken cancellationToken)
+    {
+        using CancellationTokenSource either = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, gate.Disposed);
+        try
+        {
+            await SocketReadiness.WaitToWriteAsync(connection.Socket, either.Token).ConfigureAwait(false);
+        }
+        catch (OperationCanceledException) when (gate.IsDisposed)
+        {
+            throw new ObjectDisposedException(nameof(KtlsStream));
+        }
+        catch (OperationCanceledException e) when (cancellationToken.IsCancellationRequested)
+        {
+            throw new OperationCanceledException(e.Message, e, cancellationToken);
+        }
+    }
+
+    /// <summary>
+    /// Waits until the socket is writable. It then has more room than a KeyUpdate needs. OpenSSL reads nothing while its KeyUpdate is
+    /// partly sent, and two ends in that state would wait for each other. A socket with an error is always ready; the next
+    /// send reports the error.
+    /// </summary>
+    public async ValueTask WaitUntilWritableAsync(CancellationToken cancellationToken)
+    {
+        while (!socket.Poll(TimeSpan.Zero, SelectMode.SelectWrite) && !socket.Poll(TimeSpan.Zero, SelectMode.SelectError))
+        {
+            await WaitForRoomAsync(cancellationToken).ConfigureAwait(false);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+using System.Buffers;
+
+namespace KernelTls.IO;
+
+/// <summary>Holds the bytes of a receive that exceed the caller's buffer. Not thread-safe.</summary>
+/// <remarks>
+/// The buffer comes from the shared pool and is returned with its last byte, so that an idle connection holds none.
+/// </remarks>
+internal struct ReceiveBuffer
+{
+    /// <summary>The size of one full TLS record (RFC 8446, section 5.1).</summary>
+    public const int Capacity = 16 * 1024;
+
+    private byte[]? _buffer;
+    private int _start;
+    private int _end;
+
+    public readonly bool IsEmpty => _buffer is null;
+
+    /// <summary>Receives once without waiting. Returns <see langword="null"/> if nothing has arrived.</summary>
+    public SocketReceiveResult? Fill(SocketReceiver socket)
+    {
+        byte[] buffer = ArrayPool<byte>.Shared.Rent(Capacity);
+        SocketReceiveResult? result = socket.TryReceive(buffer.AsSpan(0, Capacity));
+        if (result is { Bytes: > 0 } received)
+        {
+            _buffer = buffer;
+            _start = 0;
+            _end = received.Bytes;
+        }
+        else
+        {
+            ArrayPool<byte>.Shared.Return(buffer);
+        }
+
+        return result;
+    }
+
+    /// <summary>Moves as many bytes as fit into the destination. Returns 0 for an empty destination.</summary>
+    public int Take(Span<byte> destination)
+    {
+        int taken = Math.Min(destination.Length, _end - _start);
+        _buffer.AsSpan(_start, taken).CopyTo(destination);
+        _start += taken;
+        if (_start == _end)
+        {
+            Release();
+        }
+
+        return taken;
+    }
+
+    public void Release()
+    {
+        if (_buffer is { } buffer)
+        {
+            _buffer = null;
+            ArrayPool<byte>.Shared.Return(buffer);
+        }
+    }
+}

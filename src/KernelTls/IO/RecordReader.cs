@@ -1,0 +1,304 @@
+using System.Net.Sockets;
+using KernelTls.Diagnostics;
+using KernelTls.Interop;
+
+namespace KernelTls.IO;
+
+/// <summary>
+/// Takes received bytes without waiting: buffered ones, those of the socket if the kernel decrypts, or those of OpenSSL.
+/// Used by one read at a time.
+/// </summary>
+/// <remarks>
+/// <para>
+/// Buffered bytes come first. Then <see cref="Source"/> names the place of the next ones. Each step returns bytes, changes
+/// the source, or fails. The table "Results of a receive" in docs/architecture/receiving.md maps each result to a source.
+/// </para>
+/// <code>
+/// Wait ──readable──▶ Socket (kernel) | OpenSsl            Socket ──nothing has arrived──▶ Wait
+/// Wait, Socket ──control record, refused record──▶ OpenSsl ──nothing left──▶ Wait
+/// OpenSsl ──must send first──▶ OpenSslAfterRoom | OpenSslAfterCertificate ──sent──▶ OpenSsl
+/// OpenSsl ──close_notify──▶ Ended                         any ──failure──▶ later reads throw the same exception
+/// </code>
+/// <para>
+/// FIN without close_notify is a failure, never an end.
+/// </para>
+/// </remarks>
+internal sealed partial class RecordReader
+{
+    /// <summary>Smaller reads share one receive if more has arrived than one of them asked for.</summary>
+    public const int SmallRead = 2048;
+
+    private readonly TlsConnection _connection;
+    private readonly TlsSender _sender;
+    private readonly SocketReceiver _socket;
+    private readonly bool _canRekey;
+    private readonly Action? _keepSession;
+    private ReceiveBuffer _buffer;
+    private HandshakeMessageLimiter _limiter = new(TimeProvider.System);
+    private long _messagesTaken;
+    private Exception? _failure;
+
+    /// <summary>
+    /// The error by which the connection was lost. The kernel reports it once, before records that its parser has not
+    /// reached (tls_sw.c, tls_rx_rec_wait), whereas TCP delivers what arrived before the error. Reads therefore continue
+    /// until nothing is left, and then throw this exception.
+    /// </summary>
+    private IOException? _lost;
+    private volatile bool _closed;
+
+    /// <inheritdoc cref="TlsReceiver(TlsConnection, TlsSender, SocketReceiver, bool, bool, bool, Action?, Action)" path="/param"/>
+    public RecordReader(
+        TlsConnection connection, TlsSender sender, SocketReceiver socket, bool kernel, bool pending, bool canRekey, Action? keepSession)
+    {
+        _connection = connection;
+        _sender = sender;
+        _socket = socket;
+        IsKernel = kernel;
+        _canRekey = canRekey;
+        _keepSession = keepSession;
+        Source = pending || !kernel ? ReadSource.OpenSsl : ReadSource.Wait;
+    }
+
+    /// <summary>Gets a value that indicates whether the kernel decrypts.</summary>
+    public bool IsKernel { get; }
+
+    /// <summary>Gets the place of the next bytes.</summary>
+    public ReadSource Source { get; private set; }
+
+    /// <summary>Gets a value that indicates whether the stream was disposed. Thread-safe.</summary>
+    public bool IsClosed => _closed;
+
+    /// <summary>Gets the source to use after a wait.</summary>
+    private ReadSource AfterWait => IsKernel ? ReadSource.Socket : ReadSource.OpenSsl;
+
+    /// <summary>Gets the source to use when the last one has nothing more. A lost connection is not waited for.</summary>
+    private ReadSource Next => _lost is null ? ReadSource.Wait : ReadSource.Socket;
+
+    /// <summary>Takes bytes, the end of the stream, or an earlier failure, without waiting.</summary>
+    /// <param name="buffer">The caller's buffer.</param>
+    /// <param name="taken">The number of bytes taken: 0 at the end, and for an empty buffer if data is ready.</param>
+    /// <returns><see langword="false"/> if <see cref="Source"/> is one that the caller must wait for.</returns>
+    public bool TryTake(Span<byte> buffer, out int taken)
+    {
+        taken = 0;
+        if (!_buffer.IsEmpty)
+        {
+            taken = _buffer.Take(buffer);
+            return true;
+        }
+
+        while (true)
+        {
+            ThrowIfFailed();
+            switch (Source)
+            {
+                case ReadSource.Ended:
+                    return true;
+                case ReadSource.Socket:
+                    if (TryTakeFromSocket(buffer, out taken))
+                    {
+                        return true;
+                    }
+
+                    break;
+                case ReadSource.OpenSsl:
+                    if (TryTakeFromOpenSsl(buffer, out taken))
+                    {
+                        return true;
+                    }
+
+                    break;
+                default:
+                    return false;
+            }
+        }
+    }
+
+    /// <summary>Processes the result of a receive into memory.</summary>
+    /// <param name="result">The result.</param>
+    /// <param name="hasMore">Whether the next read need not wait.</param>
+    /// <param name="taken">The number of bytes received.</param>
+    /// <returns><see langword="false"/> if the receive returned no data.</returns>
+    public bool TryProcessReceive(SocketReceiveResult result, bool hasMore, out int taken)
+    {
+        taken = result.Bytes;
+        if (result.Error != SocketError.Success)
+        {
+            HandleError(result);
+            return false;
+        }
+
+        if (taken == 0)
+        {
+            if (_lost is not null)
+            {
+                throw Fail(_lost);
+            }
+
+            // OpenSSL decides whether a FIN is an end or a truncation, because it knows the options.
+            Source = ReadSource.OpenSsl;
+            return false;
+        }
+
+        _limiter.AddReceivedData();
+        Source = hasMore ? ReadSource.Socket : Next;
+        return true;
+    }
+
+    /// <summary>Processes the result of a zero-byte receive, which waits until the socket is readable.</summary>
+    public void ProcessWait(SocketReceiveResult result)
+    {
+        if (result.Error == SocketError.Success)
+        {
+            EndWait();
+        }
+        else
+        {
+            HandleError(result);
+        }
+    }
+
+    /// <summary>Makes the next step try the source that may have bytes after a wait.</summary>
+    public void EndWait() => Source = AfterWait;
+
+    /// <summary>Makes the next step call SSL_read, because OpenSSL has sent the record that it had to send first.</summary>
+    public void EndPendingSend() => Source = ReadSource.OpenSsl;
+
+    /// <summary>Makes the next step call SSL_read, because OpenSSL reads the socket from now on and may then hold data.</summary>
+    public void SwitchToOpenSsl() => Source = Source is ReadSource.Wait or ReadSource.Socket ? ReadSource.OpenSsl : Source;
+
+    /// <summary>Returns the buffer to the pool.</summary>
+    public void ReleaseBuffer() => _buffer.Release();
+
+    private bool TryTakeFromSocket(Span<byte> buffer, out int taken)
+    {
+        taken = 0;
+        bool direct = buffer.Length >= SmallRead;
+        if ((direct ? _socket.TryReceive(buffer) : _buffer.Fill(_socket)) is not { } result)
+        {
+            Source = _lost is null ? ReadSource.Wait : throw Fail(_lost);
+            return false;
+        }
+
+        // A receive that filled its buffer has probably left something.
+        if (!TryProcessReceive(result, hasMore: result.Bytes == (direct ? buffer.Length : ReceiveBuffer.Capacity), out taken))
+        {
+            return false;
+        }
+
+        taken = direct ? taken : _buffer.Take(buffer);
+        return true;
+    }
+
+    private bool TryTakeFromOpenSsl(Span<byte> buffer, out int taken)
+    {
+        taken = 0;
+        NativeResult result = _connection.Read(buffer);
+        NoteSession(result);
+        CountMessages(result);
+        if (result.KeyUpdateDue)
+        {
+            _sender.AnswerKeyUpdate();
+        }
+
+        switch (result.Status)
+        {
+            case NativeStatus.Ok:
+                // SSL_read may have fetched data along with a control record. It is called until it has returned all of it.
+                Source = result.Pending || !IsKernel ? ReadSource.OpenSsl : Next;
+                taken = (int)result.Bytes;
+                _limiter.AddReceivedData();
+                return true;
+            case NativeStatus.WantRead:
+                // SSL_read takes one message per call. OpenSSL may hold another one.
+                Source = result.Pending && result.Messages > 0 ? ReadSource.OpenSsl : Next;
+                return false;
+            case NativeStatus.WantWrite:
+                Source = ReadSource.OpenSslAfterRoom;
+                return false;
+            case NativeStatus.WantCertificate:
+                Source = ReadSource.OpenSslAfterCertificate;
+                return false;
+            case NativeStatus.CloseNotify:
+                Source = ReadSource.Ended;
+                return true;
+            case NativeStatus.UnexpectedEof:
+                throw Fail(_lost ?? TlsErrors.Truncated());
+            case NativeStatus.Syscall when result.SysErrno != Errno.KeyExpired:
+                HandleConnectionLoss(TlsErrors.ToSocketError(result.SysErrno));
+                return false;
+            default:
+                Exception failure = Fail(TlsErrors.Read(result, _canRekey));
+                _sender.Abandon(failure);
+                throw failure;
+        }
+    }
+
+    private void NoteSession(in NativeResult result)
+    {
+        if (result.NewSession)
+        {
+            _keepSession?.Invoke();
+        }
+    }
+
+    private void CountMessages(in NativeResult result)
+    {
+        if (result.Messages > 0)
+        {
+            _messagesTaken += result.Messages;
+            KtlsMeter.Received(result.Messages);
+            if (!_limiter.TryTake(result.Messages, _sender.RecordsSent))
+            {
+                throw Fail(TlsErrors.Flood());
+            }
+        }
+    }
+
+    /// <summary>Handles an error of a receive. If it is about a record, OpenSSL takes the record or sends the alert.</summary>
+    private void HandleError(SocketReceiveResult result)
+    {
+        if (result.RecordErrno is not 0 and int errno)
+        {
+            _connection.ReceiveFailed(errno);
+            Source = ReadSource.OpenSsl;
+        }
+        else
+        {
+            HandleConnectionLoss(result.Error);
+        }
+    }
+
+    /// <summary>Records that the connection is lost. If the kernel may still hold earlier data, reads continue with it.</summary>
+    private void HandleConnectionLoss(SocketError error)
+    {
+        IOException failure = TlsErrors.Read(error);
+        if (!IsKernel || _lost is not null || error == SocketError.OperationAborted)
+        {
+            throw Fail(_lost ?? failure);
+        }
+
+        _lost = failure;
+        Source = ReadSource.Socket;
+    }
+
+    private void ThrowIfFailed()
+    {
+        if (_failure is { } failure || (failure = _sender.Failure) is not null)
+        {
+            throw failure;
+        }
+    }
+
+    private Exception Fail(Exception failure)
+    {
+        if (!_closed)
+        {
+            KtlsEventSource.Log.ConnectionFailed(failure);
+            KtlsMeter.ConnectionFailed(failure);
+        }
+
+        _failure = failure;
+        return failure;
+    }
+}

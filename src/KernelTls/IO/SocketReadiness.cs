@@ -1,0 +1,151 @@
+using System.Net.Sockets;
+using KernelTls.Interop;
+
+namespace KernelTls.IO;
+
+/// <summary>
+/// Waits for readiness events that Socket does not expose: space in the send buffer, and more bytes than have arrived
+/// already. Thread-safe.
+/// </summary>
+/// <remarks>
+/// <para>
+/// OpenSSL's own writes (handshake flights, KeyUpdate, alerts, the DirectOpenSsl path) and sendfile wait for space when
+/// the send buffer is full. Code that peeks at bytes without consuming them waits for more bytes.
+/// </para>
+/// <para>
+/// A wait registers the socket's own descriptor, so it needs no additional one. While registered, it holds a reference
+/// to the socket's handle, so that the descriptor cannot be closed and its number cannot be reused by another socket.
+/// </para>
+/// <para>
+/// Disposing the socket ends its waits at once. Socket.Dispose shuts down a socket whose handle is still referenced,
+/// which is reported as readiness. The poller's thread then releases the reference, and the descriptor is closed. The
+/// runtime does not shut down a socket whose descriptor lacks FD_CLOEXEC; it sets that flag on all sockets that it
+/// creates.
+/// </para>
+/// </remarks>
+internal static class SocketReadiness
+{
+    private static readonly Lock s_lock = new();
+    private static readonly Dictionary<SafeSocketHandle, SocketWait> s_waits = [];
+
+    /// <summary>
+    /// A separate poller, because each socket may also be registered in the shared one to watch for the peer's end.
+    /// </summary>
+    private static readonly SocketPoller s_poller = new();
+
+    /// <summary>
+    /// Creates the epoll set, so that a later wait needs no descriptor. Does nothing if the process has no descriptors
+    /// left.
+    /// </summary>
+    public static void Prepare()
+    {
+        try
+        {
+            _ = s_poller.Descriptor;
+        }
+        catch (IOException)
+        {
+            // The first wait tries again.
+        }
+    }
+
+    /// <summary>
+    /// Returns a task that completes when the socket is writable, has failed or is disposed. The next write shows
+    /// which.
+    /// </summary>
+    /// <exception cref="OperationCanceledException">The token was canceled first.</exception>
+    /// <exception cref="ObjectDisposedException">The socket is already disposed.</exception>
+    /// <exception cref="IOException">The wait could not be registered.</exception>
+    public static Task WaitToWriteAsync(SafeSocketHandle socket, CancellationToken cancellationToken) =>
+        WaitAsync(socket, NativeWait.Writable, cancellationToken);
+
+    /// <summary>
+    /// Returns a task that completes when the socket holds as many bytes as its SO_RCVLOWAT (socket(7)), when the peer
+    /// has closed its half, or when the socket has failed or is disposed.
+    /// </summary>
+    /// <inheritdoc cref="WaitToWriteAsync" path="/exception"/>
+    public static Task WaitToReadAsync(SafeSocketHandle socket, CancellationToken cancellationToken) =>
+        WaitAsync(socket, NativeWait.Readable, cancellationToken);
+
+    private static async Task WaitAsync(SafeSocketHandle socket, NativeWait what, CancellationToken cancellationToken)
+    {
+        TaskCompletionSource waiter = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        Add(socket, what, waiter);
+
+        // Unregister first: the caller that cancels may dispose the socket next, so its handle must be released before.
+        using (cancellationToken.UnsafeRegister(_ => Cancel(socket, waiter, cancellationToken), null))
+        {
+            await waiter.Task.ConfigureAwait(false);
+        }
+    }
+
+    private static void Add(SafeSocketHandle socket, NativeWait what, TaskCompletionSource waiter)
+    {
+        int poller = s_poller.Descriptor;
+        lock (s_lock)
+        {
+            if (!s_waits.TryGetValue(socket, out SocketWait? wait))
+            {
+                wait = new SocketWait(socket);
+                wait.Token = s_poller.Expect(failure => Complete(wait, failure));
+                s_waits.Add(socket, wait);
+            }
+
+            int errno = KtlsNative.KtlsNative_PollerArm(poller, wait.Descriptor, wait.What | what, wait.Token);
+            if (errno == 0)
+            {
+                wait.What |= what;
+                wait.Waiters.Add(waiter);
+                return;
+            }
+
+            if (wait.Waiters.Count == 0)
+            {
+                Remove(wait);
+            }
+
+            throw TlsErrors.Call($"waiting for the socket to be {what}", errno);
+        }
+    }
+
+    /// <summary>Ends all waits on a socket. Each waiter checks for itself whether its condition holds.</summary>
+    private static void Complete(SocketWait wait, Exception? failure)
+    {
+        lock (s_lock)
+        {
+            if (s_waits.GetValueOrDefault(wait.Socket) != wait)
+            {
+                return;
+            }
+
+            Remove(wait);
+        }
+
+        foreach (TaskCompletionSource waiter in wait.Waiters)
+        {
+            _ = failure is null ? waiter.TrySetResult() : waiter.TrySetException(failure);
+        }
+    }
+
+    private static void Cancel(SafeSocketHandle socket, TaskCompletionSource waiter, CancellationToken cancellationToken)
+    {
+        lock (s_lock)
+        {
+            if (s_waits.TryGetValue(socket, out SocketWait? wait) && wait.Waiters.Remove(waiter) && wait.Waiters.Count == 0)
+            {
+                Remove(wait);
+            }
+        }
+
+        waiter.TrySetCanceled(cancellationToken);
+    }
+
+    /// <summary>Removes a wait. The caller must hold the lock.</summary>
+    private static void Remove(SocketWait wait)
+    {
+        s_waits.Remove(wait.Socket);
+        s_poller.Forget(wait.Token);
+        _ = KtlsNative.KtlsNative_PollerDisarm(s_poller.Descriptor, wait.Descriptor);
+        wait.Socket.DangerousRelease();
+    }
+}

@@ -1,0 +1,47 @@
+using System.Net.Sockets;
+using System.Runtime.CompilerServices;
+
+namespace KernelTls.Weaving;
+
+/// <summary>
+/// Knows the streams that libraries put between a socket and SslStream, whose source shows that they read nothing ahead, change
+/// nothing, and receive from and send to one socket only. What they do besides is done by <see cref="WovenSslStream{TAssembly}"/>, or
+/// by themselves when they are disposed.
+/// </summary>
+internal static class KnownWrapper
+{
+    private const string MailKit = "MailKit.Net.NetworkStream, MailKit";
+    private const string Grpc = "Grpc.Net.Client.Balancer.Internal.StreamWrapper, Grpc.Net.Client";
+
+    /// <summary>Returns the socket under a stream that is known; null for any other.</summary>
+    public static Socket? SocketOf(Stream stream)
+    {
+        Type type = stream.GetType();
+        try
+        {
+            return $"{type.FullName}, {type.Assembly.GetName().Name}" switch
+            {
+                MailKit => SocketOfMailKit(stream),
+
+                // The bytes that it read while the connection was idle are the first bytes of the stream.
+                Grpc when InitialDataOfGrpc(stream) is null or { Count: 0 }
+                    && InnerOfGrpc(stream) is { } inner && inner.GetType() == typeof(NetworkStream) => ((NetworkStream)inner).Socket,
+                _ => null,
+            };
+        }
+        catch (Exception e) when (e is MissingMemberException or TypeLoadException)
+        {
+            // Another version of it: what it does now is not known.
+            return null;
+        }
+    }
+
+    [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "get_Socket")]
+    private static extern Socket SocketOfMailKit([UnsafeAccessorType(MailKit)] object stream);
+
+    [UnsafeAccessor(UnsafeAccessorKind.Field, Name = "_inner")]
+    private static extern ref Stream InnerOfGrpc([UnsafeAccessorType(Grpc)] object stream);
+
+    [UnsafeAccessor(UnsafeAccessorKind.Field, Name = "_initialSocketData")]
+    private static extern ref List<ReadOnlyMemory<byte>>? InitialDataOfGrpc([UnsafeAccessorType(Grpc)] object stream);
+}

@@ -1,0 +1,54 @@
+using KernelTls.Http;
+using KernelTls.Interop;
+using KernelTls.Offload;
+
+namespace KernelTls.Weaving;
+
+/// <summary>What woven code of one assembly makes its streams and handlers with.</summary>
+internal sealed class WovenLibrary
+{
+    /// <summary>
+    /// The AppContext switch that decides about <see cref="KtlsOptions.AllowTruncation"/> on woven streams. Unset: allowed, as on the
+    /// SslStream that the library was written for.
+    /// </summary>
+    public const string TruncationSwitch = "KernelTls.Weaving.AllowTruncation";
+
+    public WovenLibrary(string name) => Options = new KtlsOptions
+    {
+        AllowTruncation = !AppContext.TryGetSwitch(TruncationSwitch, out bool allowed) || allowed,
+        Library = name,
+    };
+
+    /// <summary>
+    /// Gets a value that indicates whether the operator has switched this library on, or has set its switch to an invalid value.
+    /// Otherwise woven code creates the same objects as the code that it replaces.
+    /// </summary>
+    public static bool IsActive { get; } = Toggles.DirectOpenSsl || Toggles.Kernel is Toggle.On or Toggle.Invalid;
+
+    /// <summary>Gets the options of every stream of this library. They do not change.</summary>
+    public KtlsOptions Options { get; }
+
+    /// <summary>Makes the connections of a handler use a KtlsStream, unless this class has seen the handler before.</summary>
+    public SocketsHttpHandler Weave(SocketsHttpHandler handler)
+    {
+        if (IsActive)
+        {
+            handler.ConnectCallback = new KtlsConnector(handler, Options) { IsWoven = true }.ConnectAsync;
+        }
+
+        return handler;
+    }
+
+    /// <inheritdoc cref="Weave(SocketsHttpHandler)"/>
+    /// <remarks>If the runtime implements HttpClientHandler differently, the handler stays unchanged. The monitor of stock handshakes reports that.</remarks>
+    public HttpClientHandler Weave(HttpClientHandler handler)
+    {
+        if (IsActive && HttpInternals.TryGetHandler(handler) is { ConnectCallback: null } underlying)
+        {
+            underlying.ConnectCallback =
+                new KtlsConnector(underlying, Options) { IsWoven = true, GivesRequestAsSender = true }.ConnectAsync;
+        }
+
+        return handler;
+    }
+}

@@ -1,0 +1,78 @@
+using System.ComponentModel;
+using System.Diagnostics.CodeAnalysis;
+using System.Net;
+using System.Net.Security;
+using KernelTls.Http;
+
+namespace KernelTls.Weaving;
+
+/// <summary>
+/// For code that KernelTls.Weave has rewritten: what it calls instead of the members of <see cref="SslStream"/> that a subclass cannot
+/// override, and of a handler that it must not notice to be woven. Each method is found by its name and what it takes: the object
+/// first. Not for use by hand.
+/// </summary>
+[EditorBrowsable(EditorBrowsableState.Never)]
+[SuppressMessage("Naming", "CA1707", Justification = "The names are those of the accessors that the methods replace.")]
+public static class WovenMembers
+{
+    /// <inheritdoc cref="SslStream.AuthenticateAsClient(SslClientAuthenticationOptions)"/>
+    public static void AuthenticateAsClient(SslStream stream, SslClientAuthenticationOptions sslClientAuthenticationOptions)
+    {
+        if (stream is KtlsStream own)
+        {
+            own.AuthenticateAsClient(sslClientAuthenticationOptions);
+        }
+        else
+        {
+            stream.AuthenticateAsClient(sslClientAuthenticationOptions);
+        }
+    }
+
+    /// <inheritdoc cref="SslStream.AuthenticateAsClientAsync(SslClientAuthenticationOptions, CancellationToken)"/>
+    public static Task AuthenticateAsClientAsync(
+        SslStream stream, SslClientAuthenticationOptions sslClientAuthenticationOptions, CancellationToken cancellationToken) =>
+        stream is KtlsStream own
+            ? own.AuthenticateAsClientAsync(sslClientAuthenticationOptions, cancellationToken)
+            : stream.AuthenticateAsClientAsync(sslClientAuthenticationOptions, cancellationToken);
+
+    /// <inheritdoc cref="SslStream.AuthenticateAsServer(SslServerAuthenticationOptions)"/>
+    public static void AuthenticateAsServer(SslStream stream, SslServerAuthenticationOptions sslServerAuthenticationOptions)
+    {
+        if (stream is KtlsStream own)
+        {
+            own.AuthenticateAsServer(sslServerAuthenticationOptions);
+        }
+        else
+        {
+            stream.AuthenticateAsServer(sslServerAuthenticationOptions);
+        }
+    }
+
+    /// <inheritdoc cref="SslStream.AuthenticateAsServerAsync(SslServerAuthenticationOptions, CancellationToken)"/>
+    public static Task AuthenticateAsServerAsync(
+        SslStream stream, SslServerAuthenticationOptions sslServerAuthenticationOptions, CancellationToken cancellationToken) =>
+        stream is KtlsStream own
+            ? own.AuthenticateAsServerAsync(sslServerAuthenticationOptions, cancellationToken)
+            : stream.AuthenticateAsServerAsync(sslServerAuthenticationOptions, cancellationToken);
+
+    /// <inheritdoc cref="SslStream.AuthenticateAsServerAsync(ServerOptionsSelectionCallback, object, CancellationToken)"/>
+    public static Task AuthenticateAsServerAsync(
+        SslStream stream, ServerOptionsSelectionCallback optionsCallback, object? state, CancellationToken cancellationToken) =>
+        stream is KtlsStream own
+            ? own.AuthenticateAsServerAsync(optionsCallback, state, cancellationToken)
+            : stream.AuthenticateAsServerAsync(optionsCallback, state, cancellationToken);
+
+    /// <inheritdoc cref="SslStream.TransportContext"/>
+    public static TransportContext get_TransportContext(SslStream stream) =>
+        stream is KtlsStream own ? own.TransportContext : stream.TransportContext;
+
+    /// <summary>Returns the callback that the application has set.</summary>
+    public static Func<SocketsHttpConnectionContext, CancellationToken, ValueTask<Stream>>? get_ConnectCallback(
+        SocketsHttpHandler handler) =>
+        KtlsConnector.WovenInto(handler) is { } connector ? connector.Inner : handler.ConnectCallback;
+
+    /// <summary>Has a woven handler connect by a callback of the application, and shake hands on what it gives.</summary>
+    public static void set_ConnectCallback(
+        SocketsHttpHandler handler, Func<SocketsHttpConnectionContext, CancellationToken, ValueTask<Stream>>? value) =>
+        handler.ConnectCallback = KtlsConnector.WovenInto(handler) is { } connector ? connector.Around(value) : value;
+}
