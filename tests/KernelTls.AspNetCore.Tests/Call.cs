@@ -5,7 +5,10 @@ using KernelTls.Tests;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>A call as gRPC makes it: messages with a flag and a length in front, both ways on one HTTP/2 stream, and trailers.</summary>
+/// <summary>
+/// Makes a call in the manner of gRPC: messages with a flag and a length prefix, both ways on one HTTP/2 stream, and
+/// trailers.
+/// </summary>
 internal sealed class Call : IDisposable
 {
     private const int PrefixSize = 5;
@@ -28,28 +31,28 @@ internal sealed class Call : IDisposable
         _sending = client.SendAsync(_request, HttpCompletionOption.ResponseHeadersRead, _cancellation.Token);
     }
 
-    /// <summary>Sends a message at once.</summary>
+    /// <summary>Sends a message immediately.</summary>
     public async Task WriteAsync(ReadOnlyMemory<byte> message) =>
         await WriteAsync(await _content.Opened.InTime("the request to begin"), message).InTime($"a message of {message.Length} bytes to be taken");
 
-    /// <summary>The next message of the answer, null behind the last.</summary>
+    /// <summary>Reads the next message of the response, or returns null after the last.</summary>
     public async Task<byte[]?> ReadAsync()
     {
         HttpResponseMessage response = await _sending.InTime("the head of the answer");
         return await ReadAsync(await response.Content.ReadAsStreamAsync(), _cancellation.Token).InTime("a message");
     }
 
-    /// <summary>Sends no more.</summary>
+    /// <summary>Completes the request.</summary>
     public void Complete() => _content.Complete();
 
-    /// <summary>Ends the call and a read that is waiting.</summary>
+    /// <summary>Cancels the call and a waiting read.</summary>
     public async Task CancelAsync()
     {
         await _cancellation.CancelAsync();
         (await _sending).Dispose();
     }
 
-    /// <summary>What stands behind the last message.</summary>
+    /// <summary>Returns a trailer of the response.</summary>
     public async Task<string> TrailerAsync(string name) => Assert.Single((await _sending).TrailingHeaders.GetValues(name));
 
     public void Dispose()
@@ -89,7 +92,7 @@ internal sealed class Call : IDisposable
         return message;
     }
 
-    /// <summary>A request's body that is written while the answer is read.</summary>
+    /// <summary>A request body that is written while the response is read.</summary>
     private sealed class DuplexContent : HttpContent
     {
         private readonly TaskCompletionSource<Stream> _opened = new(TaskCreationOptions.RunContinuationsAsynchronously);

@@ -8,7 +8,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>A page in headless Chromium, by its DevTools protocol. Its profile goes with it.</summary>
+/// <summary>Runs a page in headless Chromium, by its DevTools protocol. The profile is deleted afterwards.</summary>
 internal sealed partial class Chromium : IAsyncDisposable
 {
     private readonly TemporaryDirectory _profile;
@@ -19,13 +19,14 @@ internal sealed partial class Chromium : IAsyncDisposable
 
     private Chromium(TemporaryDirectory profile, ExternalProgram program) => (_profile, _program) = (profile, program);
 
-    /// <param name="trusted">The one certificate that it takes, whoever has signed it, by its key.</param>
+    /// <summary>Starts Chromium.</summary>
+    /// <param name="trusted">The only certificate that it accepts, by its key, regardless of the issuer.</param>
     public static async Task<Chromium> StartAsync(X509Certificate2 trusted)
     {
         TemporaryDirectory profile = new();
         string key = Convert.ToBase64String(SHA256.HashData(trusted.PublicKey.ExportSubjectPublicKeyInfo()));
 
-        // Its sandbox refuses to work for root.
+        // Its sandbox does not work for root.
         Chromium chromium = new(profile, ExternalProgram.Start(
             "chromium-headless-shell", profile.FullName, "--no-sandbox", "--disable-gpu", "--disable-background-networking",
             "--no-proxy-server", "--remote-debugging-port=0", $"--user-data-dir={profile.FullName}",
@@ -40,14 +41,15 @@ internal sealed partial class Chromium : IAsyncDisposable
         return chromium;
     }
 
-    /// <summary>Goes there; the document may still be loading.</summary>
-    public async Task NavigateAsync(Uri address)
+    /// <summary>Navigates to an address. The document may still be loading.</summary>
+    /// <param name="limit">The limit, if the usual one is too short for the server.</param>
+    public async Task NavigateAsync(Uri address, TimeSpan? limit = null)
     {
-        JsonNode answer = await CallAsync("Page.navigate", new { url = address.AbsoluteUri });
+        JsonNode answer = await CallAsync("Page.navigate", new { url = address.AbsoluteUri }, limit);
         Assert.True(answer["errorText"] is null, $"{address}: {answer["errorText"]}");
     }
 
-    /// <summary>What the JavaScript expression comes to in the page; a promise is waited for.</summary>
+    /// <summary>Returns the value of a JavaScript expression in the page. Waits for a promise.</summary>
     public async Task<JsonNode> EvaluateAsync(string expression, TimeSpan? limit = null)
     {
         JsonNode answer = await CallAsync("Runtime.evaluate", new { expression, awaitPromise = true, returnByValue = true }, limit);
@@ -59,7 +61,7 @@ internal sealed partial class Chromium : IAsyncDisposable
     {
         if (_session is not null)
         {
-            // It may have no time to answer.
+            // It may exit before it answers.
             _session = null;
             await SendAsync("Browser.close", new { });
             await _program.ExitAsync();
@@ -70,7 +72,7 @@ internal sealed partial class Chromium : IAsyncDisposable
         _profile.Dispose();
     }
 
-    /// <summary>One call at a time: whatever else comes before its answer is an event.</summary>
+    /// <summary>Makes a call, one at a time. Messages before its answer are events.</summary>
     private async Task<JsonNode> CallAsync(string method, object parameters, TimeSpan? limit = null)
     {
         int id = await SendAsync(method, parameters);

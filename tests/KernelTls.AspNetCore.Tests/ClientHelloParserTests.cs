@@ -5,7 +5,9 @@ using KernelTls.Tests;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>What is read of hellos that SslStream writes, and that nothing else is taken for one.</summary>
+/// <summary>
+/// Tests the parser with ClientHellos that SslStream writes, and that nothing else is accepted as one.
+/// </summary>
 public class ClientHelloParserTests
 {
     private const int ExtensionsOffset = 5 + 4 + 2 + 32;
@@ -49,7 +51,7 @@ public class ClientHelloParserTests
         }
     }
 
-    /// <summary>Any byte may be wrong: what is read then may be nonsense, and nothing is read past the end.</summary>
+    /// <summary>Any byte may be wrong: the result may then be nonsense, but nothing is read beyond the end.</summary>
     [Fact]
     public async Task No_byte_is_trusted()
     {
@@ -84,7 +86,7 @@ public class ClientHelloParserTests
         Assert.Equal("", hello.ServerName);
     }
 
-    /// <summary>The first record of a client that nobody answers.</summary>
+    /// <summary>Returns the first record of a client that gets no answer.</summary>
     private static async Task<byte[]> RecordAsync(Action<SslClientAuthenticationOptions> configure)
     {
         using SocketPair sockets = await SocketPair.ConnectAsync();

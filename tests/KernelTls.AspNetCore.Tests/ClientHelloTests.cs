@@ -12,7 +12,9 @@ using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>The ClientHello as the application is shown it, and clients that send it in pieces.</summary>
+/// <summary>
+/// Tests the ClientHello that the application's callback receives, and clients that send it in pieces.
+/// </summary>
 public class ClientHelloTests
 {
     public static TheoryData<TlsMode> All => [.. Modes.Every];
@@ -63,7 +65,7 @@ public class ClientHelloTests
         }
     }
 
-    /// <summary>RFC 8446, section 5.1: a message may be spread over records. Then OpenSSL puts it together.</summary>
+    /// <summary>RFC 8446, section 5.1: a message may be split across records. OpenSSL reassembles it.</summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
     public async Task It_may_come_in_more_than_one_record(TlsMode mode)
@@ -76,7 +78,7 @@ public class ClientHelloTests
         Assert.Contains(Offloads.Expected(mode, SslProtocols.Tls13), answer, StringComparison.Ordinal);
     }
 
-    /// <summary>Waiting for more than the receive buffer holds would be waiting for ever.</summary>
+    /// <summary>Waiting for more than the receive buffer holds would never end.</summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
     public async Task It_may_be_larger_than_the_receive_buffer(TlsMode mode)
@@ -108,7 +110,7 @@ public class ClientHelloTests
         Assert.False(isShown);
     }
 
-    /// <summary>The stock server takes no handshake without a limit.</summary>
+    /// <summary>The stock server accepts no handshake without a time limit.</summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
     public async Task Shutting_down_in_its_midst_does_not_wait_for_the_rest(TlsMode mode)
@@ -147,7 +149,7 @@ public class ClientHelloTests
             return bound;
         }));
 
-    /// <summary>What the server says of this connection.</summary>
+    /// <summary>Returns the server's report about this connection.</summary>
     private static async Task<string> AskAsync(HelloStream hello, Action<SslClientAuthenticationOptions>? configure = null)
     {
         await using SslStream client = new(hello);
@@ -159,7 +161,9 @@ public class ClientHelloTests
         return await reader.ReadToEndAsync().InTime();
     }
 
-    /// <summary>Under a client's SslStream: how the ClientHello is sent, and its bytes.</summary>
+    /// <summary>
+    /// The stream below a client's SslStream: controls how the ClientHello is sent, and stores its bytes.
+    /// </summary>
     private sealed class HelloStream(Socket socket) : NetworkStream(socket)
     {
         private const int HeaderLength = 5;
@@ -186,7 +190,7 @@ public class ClientHelloTests
                 rest = rest[Math.Min(piece, rest.Length)..];
                 if (!rest.IsEmpty)
                 {
-                    // Apart on the wire, and each seen by the server alone.
+                    // Separate on the wire, so that the server receives each alone.
                     await Task.Delay(Limits.Absence, cancellationToken);
                 }
             }

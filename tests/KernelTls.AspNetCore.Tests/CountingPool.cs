@@ -3,11 +3,12 @@ using KernelTls.AspNetCore.Tls;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>Blocks of 4 KiB that are counted, and used again.</summary>
+/// <summary>Provides blocks of 4 KiB that are counted and reused.</summary>
 internal sealed class CountingPool : MemoryPool<byte>
 {
     private readonly Stack<Block> _free = new();
     private int _rented;
+    private Action? _whenRead;
 
     public int Rented => _rented;
 
@@ -29,6 +30,9 @@ internal sealed class CountingPool : MemoryPool<byte>
         }
     }
 
+    /// <summary>Calls <paramref name="action"/> once, during the next access to a block's bytes.</summary>
+    public void WhenRead(Action action) => _whenRead = action;
+
     protected override void Dispose(bool disposing)
     {
     }
@@ -42,12 +46,37 @@ internal sealed class CountingPool : MemoryPool<byte>
         }
     }
 
-    private sealed class Block(CountingPool pool) : IMemoryOwner<byte>
+    private void OnRead() => Interlocked.Exchange(ref _whenRead, null)?.Invoke();
+
+    private sealed class Block(CountingPool pool) : MemoryManager<byte>
     {
         private readonly byte[] _bytes = new byte[OutputSegment.BlockSize];
 
-        public Memory<byte> Memory => _bytes;
+        public override Memory<byte> Memory => CreateMemory(_bytes.Length);
 
-        public void Dispose() => pool.Return(this);
+        public override Span<byte> GetSpan()
+        {
+            pool.OnRead();
+            return _bytes;
+        }
+
+        public override MemoryHandle Pin(int elementIndex = 0)
+        {
+            pool.OnRead();
+            return _bytes.AsMemory(elementIndex).Pin();
+        }
+
+        public override void Unpin()
+        {
+        }
+
+        protected override bool TryGetArray(out ArraySegment<byte> segment)
+        {
+            pool.OnRead();
+            segment = _bytes;
+            return true;
+        }
+
+        protected override void Dispose(bool disposing) => pool.Return(this);
     }
 }

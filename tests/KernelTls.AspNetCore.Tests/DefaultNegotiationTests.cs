@@ -4,7 +4,10 @@ using KernelTls.Tests;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>An https endpoint without a word about cipher suites accepts what the stock Kestrel accepts on the same machine.</summary>
+/// <summary>
+/// Tests that an https endpoint without settings for cipher suites accepts the same as the stock Kestrel on the same
+/// machine.
+/// </summary>
 public class DefaultNegotiationTests
 {
     public static TheoryData<TlsMode, string> Keys => Modes.With("ECDSA P-256", "RSA 2048");

@@ -13,14 +13,17 @@ using Microsoft.Extensions.DependencyInjection;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>Clients that leave a server whose requests may ask them for a certificate. A request that asks reads, and so does who looks for the client's end.</summary>
+/// <summary>
+/// Tests clients that disconnect from a server whose requests may ask them for a certificate. Such a request reads, and
+/// so does the watch for the client's end.
+/// </summary>
 public class DelayedCertificateCloseTests
 {
     public static TheoryData<TlsMode, SslProtocols> All => Modes.All;
 
     public static TheoryData<TlsMode, SslProtocols, string> Leaving => Modes.AllWith("notify and close", "close", "reset");
 
-    /// <summary>At once: there is no heartbeat to tell it later.</summary>
+    /// <summary>Immediately: there is no heartbeat to inform the request later.</summary>
     [Theory]
     [MemberData(nameof(Leaving))]
     public async Task A_request_at_work_learns_that_its_client_has_gone(TlsMode mode, SslProtocols version, string leave)
@@ -43,7 +46,10 @@ public class DelayedCertificateCloseTests
         AssertNobodyWasInTheWay(server);
     }
 
-    /// <summary>The client's end comes while its certificate is being judged: that is another reader's, and the request gets it.</summary>
+    /// <summary>
+    /// The client's end arrives while its certificate is being validated. Another reader receives it, and the request
+    /// is informed.
+    /// </summary>
     [Theory]
     [MemberData(nameof(All))]
     public async Task A_certificate_is_had_from_a_client_that_leaves_behind_it(TlsMode mode, SslProtocols version)
@@ -88,7 +94,7 @@ public class DelayedCertificateCloseTests
         Assert.False(answering.IsCompletedSuccessfully && await answering > 0, "the request has no answer");
     }
 
-    /// <summary>Many times, because what is looked at is whether two readers meet.</summary>
+    /// <summary>Repeated many times, because the test checks whether two readers collide.</summary>
     [Theory]
     [MemberData(nameof(All))]
     public async Task A_request_that_asks_while_its_client_leaves_is_told_so(TlsMode mode, SslProtocols version)
@@ -123,7 +129,7 @@ public class DelayedCertificateCloseTests
     private static void AssertNobodyWasInTheWay(Server server) =>
         Assert.DoesNotContain(server.Events.Entries, e => e.Exception is NotSupportedException);
 
-    /// <summary>With a certificate, which it shows when asked.</summary>
+    /// <summary>Connects with a certificate, which the client sends on request.</summary>
     private static async Task<(SslStream Client, Socket Socket)> ConnectAsync(Server server, SslProtocols version)
     {
         Socket socket = await server.ConnectSocketAsync();

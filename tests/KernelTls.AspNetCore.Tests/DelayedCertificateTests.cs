@@ -9,7 +9,7 @@ using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>Requests that ask for the client's certificate, side by side with the stock server.</summary>
+/// <summary>Tests requests that ask for the client's certificate, compared with the stock server.</summary>
 public class DelayedCertificateTests
 {
     public static TheoryData<TlsMode, SslProtocols, bool> AllChosenOrNot => Modes.AllWith(false, true);
@@ -28,7 +28,7 @@ public class DelayedCertificateTests
         {
             if (!shown && version == SslProtocols.Tls13)
             {
-                // The client does not offer to be asked: the next test's.
+                // The client does not offer post-handshake authentication. The next test covers that.
                 continue;
             }
 
@@ -44,7 +44,10 @@ public class DelayedCertificateTests
         }
     }
 
-    /// <summary>A client without a certificate does not say in its hello that it may be asked (RFC 8446, section 4.2.6).</summary>
+    /// <summary>
+    /// A client without a certificate does not offer post-handshake authentication in its ClientHello (RFC 8446,
+    /// section 4.2.6).
+    /// </summary>
     [Theory]
     [MemberData(nameof(EveryMode))]
     public async Task A_TLS_1_3_client_that_did_not_offer_to_be_asked_gets_its_answer_and_no_other(TlsMode mode)
@@ -69,11 +72,11 @@ public class DelayedCertificateTests
 
         Assert.Equal("none", await client.GetStringAsync(new Uri(server.Https, "/certificate")).InTime());
 
-        // So TLS 1.2 is no hindrance.
+        // TLS 1.2 is therefore no obstacle.
         Assert.Equal(Offloads.Expected(mode, version), await client.GetStringAsync(new Uri(server.Https, "/offload")).InTime());
     }
 
-    /// <summary>The body is in the way of the answer: the application has to read it first.</summary>
+    /// <summary>The body precedes the answer: the application has to read it first.</summary>
     [Theory]
     [MemberData(nameof(All))]
     public async Task Behind_the_body_a_request_can_ask(TlsMode mode, SslProtocols version)
@@ -88,7 +91,7 @@ public class DelayedCertificateTests
         Assert.Equal(Expected(mode, version), await client.GetStringAsync(new Uri(server.Https, "/offload")).InTime());
     }
 
-    /// <summary>The stock stream may wait for ever then.</summary>
+    /// <summary>The stock stream may wait forever in this case.</summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
     public async Task In_front_of_the_body_it_cannot_and_the_connection_ends(TlsMode mode)
@@ -103,7 +106,7 @@ public class DelayedCertificateTests
         }
         catch (HttpRequestException)
         {
-            // Whether the answer still gets through is a matter of luck: the client is in the midst of its body.
+            // Whether the response still arrives depends on timing: the client is sending its body.
         }
 
         Server.Log.Entry asked = await server.Events.WaitForAsync(e => e.Category == "ask", "the outcome of asking too early");

@@ -12,7 +12,7 @@ using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>Clients that are slow, rude, or many: the server does what the stock one does.</summary>
+/// <summary>Tests slow, misbehaving and numerous clients: the server behaves like the stock one.</summary>
 public class DifficultClientTests
 {
     private const int Size = 4 << 20;
@@ -101,7 +101,7 @@ public class DifficultClientTests
         Pattern.AssertAt(0, await next.GetByteArrayAsync(new Uri(server.Server.Https, "/file")).InTime());
     }
 
-    /// <summary>As port scanners and load balancers do.</summary>
+    /// <summary>Like port scanners and load balancers.</summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
     public async Task A_client_that_is_gone_before_its_handshake_alarms_nobody(TlsMode mode)
@@ -121,8 +121,8 @@ public class DifficultClientTests
     }
 
     /// <summary>
-    /// In a ClientHello it is the handshake's limit that ends it, behind the handshake the one between requests, and in the head
-    /// of a request that head's, with an answer.
+    /// The time limit that ends the connection depends on the state: in a ClientHello the handshake's, after the
+    /// handshake the one between requests, and in the head of a request the one for heads, with a response.
     /// </summary>
     [Theory]
     [MemberData(nameof(All))]
@@ -153,12 +153,13 @@ public class DifficultClientTests
         await AssertStoppedAsync(server, 3 * Clients);
     }
 
-    /// <summary>KERNELTLS_IDLE of them (2000; 50 in the lab).</summary>
+    /// <summary>Tests KERNELTLS_IDLE connections (2000; 50 in the lab).</summary>
     [Theory]
     [MemberData(nameof(All))]
     public async Task Idle_connections_cost_no_thread_and_no_time(TlsMode mode)
     {
-        // The first are not to run into the server's limit while the last connect, which takes minutes on an emulated machine.
+        // The first connections must not exceed the server's limit while the last ones connect, which takes minutes on
+        // an emulated machine.
         await using InteropServer server = await InteropServer.StartAsync(
             mode, kestrel: kestrel => kestrel.Limits.KeepAliveTimeout = TimeSpan.FromHours(1));
         int threads = ThreadPool.ThreadCount;
@@ -166,7 +167,7 @@ public class DifficultClientTests
         await Parallel.ForAsync(0, s_idle, new ParallelOptions { MaxDegreeOfParallelism = 16 }, async (i, _) =>
         {
             clients[i] = await server.Server.ConnectAsync();
-            await AskAsync(clients[i]);
+            await Raw.AskAsync(clients[i]);
         });
 
         server.AssertConnections(s_idle, SslProtocols.Tls13);
@@ -176,22 +177,15 @@ public class DifficultClientTests
 
         await Parallel.ForEachAsync(clients, async (client, _) =>
         {
-            await AskAsync(client);
+            await Raw.AskAsync(client);
             await client.DisposeAsync();
         });
         await AssertStoppedAsync(server, s_idle);
     }
 
-    private static async Task AskAsync(SslStream client)
-    {
-        await Raw.RequestAsync(client, "/bytes/1000");
-        await Raw.ReadHeadAsync(client);
-        await Pattern.ReceiveAsync(client, 1000).InTime();
-    }
-
     /// <summary>
-    /// The process comes to use less than a quarter of a processor. That takes a while: the runtime still compiles what has been
-    /// used a lot.
+    /// Asserts that the process eventually uses less than a quarter of a processor. That takes a while, because the
+    /// runtime still compiles frequently used code.
     /// </summary>
     private static async Task AssertRestsAsync()
     {
@@ -207,7 +201,10 @@ public class DifficultClientTests
         while ((Environment.CpuUsage.TotalTime - last).TotalSeconds > 0.25);
     }
 
-    /// <summary>Another client is answered, and not every one of those that wait has made the pool start a thread.</summary>
+    /// <summary>
+    /// Asserts that another client gets a response, and that the waiting connections did not make the pool start a
+    /// thread each.
+    /// </summary>
     private static async Task AssertServesAsync(InteropServer server, int threads, int waiting)
     {
         using HttpClient client = Server.CreateClient();
@@ -215,7 +212,10 @@ public class DifficultClientTests
         Assert.InRange(ThreadPool.ThreadCount - threads, int.MinValue, waiting / 2);
     }
 
-    /// <summary>The head of a record of 512 bytes that holds a ClientHello (RFC 8446, section 5.1), and a part of that.</summary>
+    /// <summary>
+    /// Sends the header of a record of 512 bytes that contains a ClientHello (RFC 8446, section 5.1), and a part of its
+    /// content.
+    /// </summary>
     private static async Task<Stream> SendHalfAClientHelloAsync(Server server)
     {
         NetworkStream client = new(await server.ConnectSocketAsync(), ownsSocket: true);
@@ -239,7 +239,9 @@ public class DifficultClientTests
         return client;
     }
 
-    /// <summary>The first line of what still comes before the server ends the connection, one way or the other.</summary>
+    /// <summary>
+    /// Reads the first line of the data that arrives before the server closes or resets the connection.
+    /// </summary>
     private static async Task<string> ReadFirstLineAsync(Stream client)
     {
         await using (client)
@@ -258,7 +260,10 @@ public class DifficultClientTests
         }
     }
 
-    /// <summary>So many connections stop, the kernel has none of them left, and nobody is alarmed.</summary>
+    /// <summary>
+    /// Asserts that this many connections stop, that none is left in the kernel, and that nothing was logged as a
+    /// problem.
+    /// </summary>
     private static async Task AssertStoppedAsync(InteropServer server, int count)
     {
         await server.Server.Events.WaitForAsync(e => e.Id.Name == "ConnectionStop", count, $"{count} connections to stop");
@@ -266,7 +271,7 @@ public class DifficultClientTests
         Assert.DoesNotContain(server.Server.Events.Entries, e => e.Level > LogLevel.Information);
     }
 
-    /// <summary>With a receive buffer that holds but a few records.</summary>
+    /// <summary>Connects with a receive buffer that holds only a few records.</summary>
     private static async ValueTask<Stream> ConnectNarrowlyAsync(SocketsHttpConnectionContext context, CancellationToken cancellationToken)
     {
         Socket socket = new(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true, ReceiveBufferSize = 32 * 1024 };
@@ -274,7 +279,7 @@ public class DifficultClientTests
         return new NetworkStream(socket, ownsSocket: true);
     }
 
-    /// <summary>Under a client's SslStream: sends the first half of what it is given, once it is told to.</summary>
+    /// <summary>The stream below a client's SslStream: on request it sends only the first half of the data.</summary>
     private sealed class HalvingStream(Socket socket) : NetworkStream(socket, ownsSocket: true)
     {
         public bool Halves { get; set; }

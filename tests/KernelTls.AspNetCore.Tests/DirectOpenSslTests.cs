@@ -3,7 +3,7 @@ using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>OpenSSL on the socket without the kernel is not called kernel TLS.</summary>
+/// <summary>Tests that OpenSSL on the socket without the kernel is not called kernel TLS.</summary>
 public class DirectOpenSslTests
 {
     [Fact]
@@ -14,6 +14,6 @@ public class DirectOpenSslTests
         Server.Log.Entry entry = Assert.Single(
             server.Events.Entries,
             e => e.Category.StartsWith("KernelTls", StringComparison.Ordinal) && e.Level >= LogLevel.Information);
-        Assert.EndsWith(" is served by OpenSSL on the socket, without the kernel (DirectOpenSsl).", entry.Message, StringComparison.Ordinal);
+        Assert.EndsWith(" uses OpenSSL on the socket, without the kernel (DirectOpenSsl).", entry.Message, StringComparison.Ordinal);
     }
 }

@@ -11,7 +11,7 @@ using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>What the tests' server answers.</summary>
+/// <summary>Implements the routes of the tests' server.</summary>
 internal static class Endpoints
 {
     public static void Map(IEndpointRouteBuilder routes)
@@ -90,7 +90,7 @@ internal static class Endpoints
         {
             WaitingOf(context).Begun.TrySetResult();
 
-            // Longer than the server waits before it watches the client.
+            // Longer than the time after which the server watches the client.
             await Task.Delay(TimeSpan.FromSeconds(5));
             using StreamReader reader = new(context.Request.Body);
             string body = await reader.ReadToEndAsync();
@@ -116,7 +116,7 @@ internal static class Endpoints
             context.Connection.LocalPort == 0 ? "no port" : "port");
     }
 
-    /// <summary>A request that is being waited on.</summary>
+    /// <summary>Represents a request that a test waits for.</summary>
     internal sealed class Waiting
     {
         public TaskCompletionSource Begun { get; } = new(TaskCreationOptions.RunContinuationsAsynchronously);

@@ -9,7 +9,10 @@ using Microsoft.AspNetCore.Server.Kestrel.Core.Features;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>What Kestrel's TLS features answer once a connection is over, compared with the stock server of the same runtime.</summary>
+/// <summary>
+/// Compares the values of Kestrel's TLS features after the connection has ended with those of the stock server of the
+/// same runtime.
+/// </summary>
 public class FeatureAfterEndTests
 {
     public static TheoryData<TlsMode, SslProtocols, bool> All => Modes.AllWith(true, false);
@@ -51,7 +54,7 @@ public class FeatureAfterEndTests
 
         ITlsApplicationProtocolFeature alpn = connection.Features.Get<ITlsApplicationProtocolFeature>()!;
 
-        // .NET 11 has it.
+        // The property exists in .NET 11.
         object? failure = typeof(ITlsHandshakeFeature).GetProperty("Exception")?.GetValue(handshake);
         return $"protocol: {Answer(() => handshake.Protocol)}, suite: {Answer(() => handshake.NegotiatedCipherSuite)}, "
             + $"ALPN: {Answer(() => alpn.ApplicationProtocol.Length)}, failure: {failure?.GetType().Name}";

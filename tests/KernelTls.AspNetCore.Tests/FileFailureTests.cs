@@ -10,10 +10,10 @@ using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>Files that are not sent, or not to their end, in every mode as by the stock server.</summary>
+/// <summary>Tests files that are not sent, or not completely, in every mode as on the stock server.</summary>
 public class FileFailureTests
 {
-    /// <summary>More than sockets and pipes hold.</summary>
+    /// <summary>A size that exceeds what sockets and pipes hold.</summary>
     private const int Large = 60_000_000;
 
     public static TheoryData<TlsMode> All => [.. Modes.Every];
@@ -45,7 +45,7 @@ public class FileFailureTests
                 Assert.False(context.Response.HasStarted);
             }
 
-            // Nothing of a file is no failure; nor is one that a wrapper of the response finds instead.
+            // Sending nothing of a file is no failure. After the failures, another file can still be sent.
             await context.Response.SendFileAsync(file.FullName, 100_000, null);
             await context.Response.SendFileAsync(file.FullName, 0, 0);
             await context.Response.SendFileAsync(file.FullName, 7, 10);
@@ -220,7 +220,7 @@ public class FileFailureTests
         }
     }
 
-    /// <summary>Whoever ends the wait of a flush does not end the file. (The stock server garbles it.)</summary>
+    /// <summary>Ending the wait of a flush does not end the file. (The stock server corrupts it.)</summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
     public async Task A_cancelled_flush_loses_nothing_of_it(TlsMode mode)
@@ -266,7 +266,7 @@ public class FileFailureTests
         await UntilClosedAsync(file);
     }
 
-    /// <summary>A part takes longer than the grace period, and yet the reader is fast enough.</summary>
+    /// <summary>A part takes longer than the grace period, but the reader is fast enough.</summary>
     [Theory]
     [MemberData(nameof(All))]
     public async Task A_reader_at_the_rate_gets_its_file(TlsMode mode)
@@ -291,7 +291,9 @@ public class FileFailureTests
         Assert.DoesNotContain(server.Events.Entries, e => e.Level > LogLevel.Information);
     }
 
-    /// <summary>Kestrel has promised the client more than there is: the client sees a cut, and the log an error.</summary>
+    /// <summary>
+    /// Kestrel has promised the client more than exists: the client sees a truncation, and the log contains an error.
+    /// </summary>
     [Theory]
     [MemberData(nameof(All))]
     public Task A_file_that_shrinks_is_a_truncated_response(TlsMode mode) => SideBySide.RunAsync(mode, async m =>
@@ -313,14 +315,14 @@ public class FileFailureTests
         return $"{seen.GetType()} {seen.InnerException is IOException} {error.Id} {error.Category} {error.Exception!.GetType()}";
     });
 
-    /// <summary>A response that is to have this length, and the file as its body.</summary>
+    /// <summary>Returns a handler that sets this length and sends the file as the body.</summary>
     private static RequestDelegate Sending(PatternFile file, int length) => context =>
     {
         context.Response.ContentLength = length;
         return context.Response.SendFileAsync(file.FullName);
     };
 
-    /// <summary>A client that has the head of its answer, and reads nothing more of itself.</summary>
+    /// <summary>Returns a client that has read the head of the response and reads nothing more.</summary>
     private static async Task<SslStream> AskAsync(Server server)
     {
         SslStream client = await server.ConnectAsync();
@@ -329,7 +331,7 @@ public class FileFailureTests
         return client;
     }
 
-    /// <summary>With little room in the server's socket.</summary>
+    /// <summary>Starts a server with small send buffers.</summary>
     private static Task<Server> StartAsync(TlsMode mode, RequestDelegate handler, MinDataRate? rate = null) => Server.StartAsync(
         mode,
         https => https.OnAuthenticate = static (connection, _) =>
@@ -337,7 +339,7 @@ public class FileFailureTests
         kestrel: kestrel => kestrel.Limits.MinResponseDataRate = rate,
         application: application => application.Map("{**path}", handler));
 
-    /// <summary>The file is all hole.</summary>
+    /// <summary>Creates a file that is one hole.</summary>
     private static PatternFile Sparse(int size)
     {
         PatternFile file = new(0);
@@ -346,7 +348,7 @@ public class FileFailureTests
         return file;
     }
 
-    /// <summary>The file's own handle is one.</summary>
+    /// <summary>Returns the number of open handles of the file, including its own.</summary>
     private static int OpenHandles(PatternFile file) =>
         new DirectoryInfo("/proc/self/fd").EnumerateFileSystemInfos().Count(f => f.LinkTarget == file.FullName);
 

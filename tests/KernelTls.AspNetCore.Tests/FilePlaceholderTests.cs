@@ -9,7 +9,7 @@ using Microsoft.Win32.SafeHandles;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>What becomes of a file where Kestrel does not do as it does: a failure, never a wrong byte.</summary>
+/// <summary>Tests a file if Kestrel does not behave as expected: a failure, never an incorrect byte.</summary>
 public class FilePlaceholderTests
 {
     public static TheoryData<TlsMode> All => [.. Modes.Every.Where(m => m != TlsMode.Stock)];
@@ -69,7 +69,7 @@ public class FilePlaceholderTests
         Assert.True((await writer.WriteAsync(new byte[1]).InTime()).IsCompleted);
     }
 
-    /// <summary>Kestrel has counted what another flush, begun in between, then kept from getting here.</summary>
+    /// <summary>Kestrel has counted data that a concurrent flush then prevented from arriving here.</summary>
     [Theory]
     [MemberData(nameof(All))]
     public async Task Two_that_write_at_once_break_the_connection(TlsMode mode)

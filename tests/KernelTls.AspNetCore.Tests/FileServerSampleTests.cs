@@ -3,7 +3,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>samples/KernelTls.FileServer, as a user starts it.</summary>
+/// <summary>Tests samples/KernelTls.FileServer, started like a user does.</summary>
 public class FileServerSampleTests
 {
     [Theory]

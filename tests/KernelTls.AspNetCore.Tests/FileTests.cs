@@ -15,7 +15,7 @@ using Microsoft.Extensions.FileProviders;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>Files as bodies of responses: what the client gets, in every mode as from the stock server.</summary>
+/// <summary>Tests files as response bodies: what the client receives, in every mode as from the stock server.</summary>
 public class FileTests
 {
     private const int Size = (3 * ResponseFiles.PartSize) + 12_345;
@@ -68,7 +68,7 @@ public class FileTests
         Pattern.AssertAt(Far + 5, rest);
     }
 
-    /// <summary>What UseStaticFiles makes of a request, and its answers without a body.</summary>
+    /// <summary>Tests UseStaticFiles, including its responses without a body.</summary>
     [Theory]
     [MemberData(nameof(All))]
     public Task Static_files_are_served(TlsMode mode) => SideBySide.RunAsync(mode, async m =>
@@ -122,7 +122,7 @@ public class FileTests
             HttpResponse response = context.Response;
             response.ContentLength = Size;
 
-            // Written before the head is out, and not flushed.
+            // Written before the head is sent, and not flushed.
             Pattern.Take(700).CopyTo(response.BodyWriter.GetMemory(700));
             response.BodyWriter.Advance(700);
             await response.SendFileAsync(file.FullName, 700, 100_000);
@@ -155,7 +155,7 @@ public class FileTests
         {
             if (context.Request.Query.ContainsKey("late"))
             {
-                // The length is gone when the head is made.
+                // The length is removed when the head is created.
                 context.Response.ContentLength = Size;
                 context.Response.OnStarting(() =>
                 {
@@ -208,7 +208,7 @@ public class FileTests
         AssertNoneWasCopied(server);
     }
 
-    /// <summary>Kestrel then keeps what is written in buffers of its own.</summary>
+    /// <summary>Kestrel then keeps the written data in its own buffers.</summary>
     [Theory]
     [MemberData(nameof(All))]
     public async Task While_a_flush_is_pending_the_file_is_copied(TlsMode mode)
@@ -236,7 +236,7 @@ public class FileTests
             Modes.OnOpenSsl.Contains(mode), server.Events.Entries.Any(e => e.Id.Name == nameof(LogMessages.FileIsCopied)));
     }
 
-    /// <summary>Whatever stands in for the body wins.</summary>
+    /// <summary>A feature that replaces the body takes precedence.</summary>
     [Theory]
     [MemberData(nameof(All))]
     public async Task Middleware_that_replaces_the_body_wins(TlsMode mode)
@@ -364,7 +364,7 @@ public class FileTests
     private static Task<Server> StartAsync(TlsMode mode, RequestDelegate handler) =>
         Server.StartAsync(mode, application: application => application.Map("{**path}", handler));
 
-    /// <summary>The file, or the part of it that the query names.</summary>
+    /// <summary>Sends the file, or the part that the query names.</summary>
     private static Task SendAsync(HttpContext context, string path)
     {
         long offset = Number("offset") ?? 0;

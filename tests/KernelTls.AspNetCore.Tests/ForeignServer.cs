@@ -9,8 +9,8 @@ using Microsoft.AspNetCore.Server.Kestrel.Https;
 namespace KernelTls.AspNetCore.Tests;
 
 /// <summary>
-/// A server whose TLS and HTTP nobody here wrote: nginx or haproxy in front of the tests' application, or Kestrel itself, each
-/// in front of stock TLS. Each response says what the server knows of its connection.
+/// Runs a third-party TLS server: nginx or haproxy in front of the tests' application, or Kestrel, each with stock TLS.
+/// Each response reports the server's view of its connection.
 /// </summary>
 internal sealed class ForeignServer : IAsyncDisposable
 {
@@ -31,8 +31,9 @@ internal sealed class ForeignServer : IAsyncDisposable
 
     public Uri Address { get; }
 
+    /// <summary>Starts a server.</summary>
     /// <param name="kind">One of <see cref="Kinds"/>.</param>
-    /// <param name="wantsCertificate">Clients have to show one.</param>
+    /// <param name="wantsCertificate">Whether clients must send a certificate.</param>
     public static async Task<ForeignServer> StartAsync(string kind, bool wantsCertificate = false)
     {
         TlsStatistics before = Read();
@@ -75,7 +76,10 @@ internal sealed class ForeignServer : IAsyncDisposable
         }
     }
 
-    /// <summary>Asks, checks that the answer is so many bytes of the pattern, and returns what the server says of the connection.</summary>
+    /// <summary>
+    /// Sends a request, checks that the response is this many bytes of the pattern, and returns the server's view of
+    /// the connection.
+    /// </summary>
     public async Task<Sighting> GetAsync(HttpClient client, int size)
     {
         using HttpResponseMessage response = await client.GetAsync(new Uri(Address, $"/bytes/{size}")).InTime($"{size} bytes");
@@ -85,7 +89,7 @@ internal sealed class ForeignServer : IAsyncDisposable
         return Sighting.Of(response);
     }
 
-    /// <summary>Sends so many bytes of the pattern; the application checks them.</summary>
+    /// <summary>Sends this many bytes of the pattern, which the application checks.</summary>
     public async Task<Sighting> PostAsync(HttpClient client, int size)
     {
         using ByteArrayContent content = new(Pattern.Take(size));
@@ -96,8 +100,8 @@ internal sealed class ForeignServer : IAsyncDisposable
     }
 
     /// <summary>
-    /// Asserts that the kernel took the keys of so many connections: of the client's end in Kernel mode, of the server's where
-    /// that is nginx with kernel TLS; and that every record was decrypted.
+    /// Asserts that the kernel took the keys of this many connections, of the client's end in Kernel mode and of the
+    /// server's if it is nginx with kernel TLS, and that every record was decrypted.
     /// </summary>
     public void AssertConnections(TlsMode mode, int count, SslProtocols version)
     {
@@ -109,7 +113,7 @@ internal sealed class ForeignServer : IAsyncDisposable
         Assert.Equal(_before.DecryptError, now.DecryptError);
     }
 
-    /// <summary>In the end no connection is left in the kernel: the clients have to be gone.</summary>
+    /// <summary>Asserts that no connection is left in the kernel. The clients must be disposed before.</summary>
     public async ValueTask DisposeAsync()
     {
         _front?.Dispose();
@@ -124,7 +128,9 @@ internal sealed class ForeignServer : IAsyncDisposable
 
     private static TlsStatistics Read() => KtlsPlatform.IsSupported ? TlsStatistics.Read() : default;
 
-    /// <summary>Kestrel does not know whether it has resumed a session.</summary>
+    /// <summary>
+    /// Adds the server's view to the response. Kestrel does not know whether it has resumed a session.
+    /// </summary>
     private static Task TellAsync(HttpContext context, Func<Task> next)
     {
         if (context.Request.IsHttps)
@@ -173,11 +179,11 @@ internal sealed class ForeignServer : IAsyncDisposable
             """,
         application);
 
-    /// <summary>What the server says of the connection of a response.</summary>
-    /// <param name="ClientPort">By which connections differ.</param>
-    /// <param name="Version">Of TLS.</param>
-    /// <param name="Resumed">Whether the handshake resumed a session; null where the server does not say.</param>
-    /// <param name="Certificate">The subject of the client's.</param>
+    /// <summary>Contains the server's view of the connection of a response.</summary>
+    /// <param name="ClientPort">The client's port, which distinguishes connections.</param>
+    /// <param name="Version">The TLS version.</param>
+    /// <param name="Resumed">Whether the handshake resumed a session, or null if the server does not report it.</param>
+    /// <param name="Certificate">The subject of the client's certificate.</param>
     internal sealed record Sighting(string ClientPort, SslProtocols Version, bool? Resumed, string Certificate)
     {
         public static Sighting Of(HttpResponseMessage response)

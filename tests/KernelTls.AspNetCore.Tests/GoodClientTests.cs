@@ -3,7 +3,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>A client that gets its answer and leaves is no failed connection.</summary>
+/// <summary>Tests that a client that disconnects after its response is not a failed connection.</summary>
 public class GoodClientTests
 {
     private static readonly string[] s_ways = ["--http1.1", "--http2"];

@@ -4,7 +4,7 @@ using Microsoft.Extensions.Http;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>IHttpClientFactory's handlers, and those that are left alone.</summary>
+/// <summary>Tests the handlers of IHttpClientFactory, and those that are left unchanged.</summary>
 public class HandlerFilterTests
 {
     [Fact]
@@ -25,7 +25,7 @@ public class HandlerFilterTests
     [Fact]
     public void Switched_off_it_changes_nothing() => Assert.Null(PrimaryOf(null, options => options.Mode = KtlsMode.Disabled).ConnectCallback);
 
-    /// <summary>What the factory makes of a handler that the application gave, or of its own.</summary>
+    /// <summary>Returns the factory's handler, made from the application's or from its own.</summary>
     private static SocketsHttpHandler PrimaryOf(SocketsHttpHandler? given, Action<KtlsOptions>? configure = null)
     {
         ServiceCollection services = new();

@@ -3,6 +3,7 @@ using System.Net.Security;
 using System.Net.Sockets;
 using System.Security.Authentication;
 using System.Security.Cryptography.X509Certificates;
+using KernelTls.AspNetCore.Internals;
 using KernelTls.Tests;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
@@ -11,10 +12,12 @@ using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>UseHttps with a callback that chooses each connection's options, side by side with the stock server.</summary>
+/// <summary>
+/// Tests UseHttps with a callback that chooses each connection's options, compared with the stock server.
+/// </summary>
 public class HandshakeCallbackTests
 {
-#pragma warning disable SYSLIB0039 // Obsolete, and enabled for old clients all the same.
+#pragma warning disable SYSLIB0039 // Obsolete, but enabled for old clients.
     private const SslProtocols Old = SslProtocols.Tls11 | SslProtocols.Tls12;
 #pragma warning restore SYSLIB0039
 
@@ -129,7 +132,9 @@ public class HandshakeCallbackTests
         await Assert.ThrowsAsync<HttpRequestException>(() => client.GetStringAsync(uri).InTime());
     }
 
-    /// <summary>The hello has been looked at, not taken: the stock stream can still be given the connection.</summary>
+    /// <summary>
+    /// The ClientHello was peeked at and not consumed: the stock stream can still take the connection.
+    /// </summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
     public async Task Options_that_only_SslStream_honours_are_honoured_by_it(TlsMode mode)
@@ -180,7 +185,7 @@ public class HandshakeCallbackTests
                 Assert.True(e is AuthenticationException or IOException, $"{e}");
                 if (Modes.OnOpenSsl.Contains(each))
                 {
-                    // RFC 8446, section 6: the client learns that it is not to blame.
+                    // RFC 8446, section 6: the alert blames the server.
                     Assert.Contains("alert internal error", $"{e}", StringComparison.Ordinal);
                 }
 
@@ -249,7 +254,7 @@ public class HandshakeCallbackTests
         List<byte[]> kinds = [[], [22], [22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3], "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"u8.ToArray()];
         if (Modes.OnOpenSsl.Contains(mode))
         {
-            // The stock stream takes the first for a handshake without a certificate.
+            // The stock stream accepts the first as a handshake without a certificate.
             kinds.AddRange([[22, 3, 1, 0, 5, 2, 0, 0, 1, 0], [22, 3, 1, 0, 4, 1, 0, 0, 0], [22, 3, 1, 0, 0, 1], [22, 3, 1, 255, 255, 1]]);
         }
 

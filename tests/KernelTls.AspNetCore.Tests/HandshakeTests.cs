@@ -5,6 +5,7 @@ using System.Net.Sockets;
 using System.Security.Authentication;
 using System.Security.Cryptography.X509Certificates;
 using System.Text;
+using KernelTls.AspNetCore.Internals;
 using KernelTls.Tests;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
@@ -13,7 +14,7 @@ using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>The options of HttpsConnectionAdapterOptions, and handshakes that fail.</summary>
+/// <summary>Tests the options of HttpsConnectionAdapterOptions, and handshakes that fail.</summary>
 public class HandshakeTests
 {
     private static readonly bool[] s_both = [false, true];
@@ -183,7 +184,7 @@ public class HandshakeTests
         List<byte[]> kinds = ["GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"u8.ToArray(), new byte[100]];
         if (Modes.OnOpenSsl.Contains(mode))
         {
-            // The stock stream throws an IndexOutOfRangeException on an empty hello.
+            // The stock stream throws an IndexOutOfRangeException on an empty ClientHello.
             kinds.Add([22, 3, 1, 0, 4, 1, 0, 0, 0]);
         }
 
@@ -253,7 +254,7 @@ public class HandshakeTests
         await server.StopAsync().InTime();
     }
 
-    /// <summary>Until the server closes, in whichever way.</summary>
+    /// <summary>Reads until the server closes or resets the connection.</summary>
     private static async Task DrainAsync(Socket client)
     {
         try
@@ -267,7 +268,10 @@ public class HandshakeTests
         }
     }
 
-    /// <summary>A handshake that failed is a word at Debug, in the stock middleware's name whoever failed it, and nothing above.</summary>
+    /// <summary>
+    /// Asserts that a failed handshake is logged at Debug only, under the category of Kestrel's HTTPS middleware,
+    /// whichever engine failed it.
+    /// </summary>
     private static async Task AssertOnlyDebugAsync(Server server)
     {
         await server.Events.WaitForAsync(

@@ -2,7 +2,10 @@ using KernelTls.Offload;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>When the start-up that the package adds does anything. What it does then: ZeroCodeTests of the package tests.</summary>
+/// <summary>
+/// Tests when the package's hosting startup registers anything. ZeroCodeTests of the package tests covers what it
+/// registers.
+/// </summary>
 public class HostingStartupTests
 {
     [Theory]

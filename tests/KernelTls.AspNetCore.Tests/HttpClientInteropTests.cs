@@ -4,7 +4,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>HttpClient, with kernel TLS and beside it the stock one, against servers nobody here wrote.</summary>
+/// <summary>Tests HttpClient, with kernel TLS and the stock one, against third-party servers.</summary>
 public class HttpClientInteropTests
 {
     private static readonly string[] s_http = ["1.1", "2.0"];
@@ -50,7 +50,10 @@ public class HttpClientInteropTests
         server.AssertConnections(mode, 1, version);
     }
 
-    /// <summary>KERNELTLS_REQUESTS of them, on as many connections as the protocol needs. nginx ends one after a thousand.</summary>
+    /// <summary>
+    /// Sends KERNELTLS_REQUESTS requests, on as many connections as the protocol needs. nginx closes a connection after
+    /// a thousand.
+    /// </summary>
     [Theory]
     [MemberData(nameof(BothProtocols))]
     public async Task Many_requests_get_their_own_answers(TlsMode mode, string kind, string http)
@@ -81,7 +84,7 @@ public class HttpClientInteropTests
     public Task Connections_that_close_are_resumed_with_the_clients_certificate(TlsMode mode, string kind, SslProtocols version) =>
         CloseAndConnectAgainAsync(mode, kind, version, certificate: true);
 
-    /// <summary>nginx completes the handshake and answers 400; the others end the connection.</summary>
+    /// <summary>nginx completes the handshake and responds with 400; the others close the connection.</summary>
     [Theory]
     [MemberData(nameof(BothProtocols))]
     public async Task Without_the_certificate_that_the_server_wants_there_is_no_answer(TlsMode mode, string kind, string http)

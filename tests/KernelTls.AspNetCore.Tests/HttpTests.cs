@@ -7,7 +7,7 @@ using Microsoft.AspNetCore.Server.Kestrel.Core;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>Requests and responses, in every mode, from the stock client.</summary>
+/// <summary>Tests requests and responses of the stock client in every mode.</summary>
 public class HttpTests
 {
     public static TheoryData<TlsMode> All => [.. Modes.Every];

@@ -8,7 +8,7 @@ using Microsoft.AspNetCore.Http;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>What the kernel says of the server's connections. Needs kernel TLS.</summary>
+/// <summary>Tests the kernel's own view of the server's connections. Requires kernel TLS.</summary>
 public class KernelTests
 {
     [Theory]
@@ -40,7 +40,9 @@ public class KernelTests
         Assert.Equal(receives == 1 ? KtlsDirections.Both : KtlsDirections.Send, KernelWord.DirectionsOf(accepted!));
     }
 
-    /// <summary>What sendfile moves counts as written by system calls (/proc/self/io), what is sent from memory does not.</summary>
+    /// <summary>
+    /// Data moved by sendfile counts as written by system calls (/proc/self/io); data sent from memory does not.
+    /// </summary>
     [Theory]
     [InlineData("1.1", true)]
     [InlineData("2.0", false)]

@@ -4,6 +4,7 @@ using System.Net;
 using System.Net.Security;
 using System.Net.Sockets;
 using System.Security.Authentication;
+using KernelTls.AspNetCore.Internals;
 using KernelTls.Tests;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Server.Kestrel.Https;
@@ -11,7 +12,7 @@ using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>What an operator sees of handshakes in Kestrel's own events, counters and log, side by side with the stock server.</summary>
+/// <summary>Tests handshakes in Kestrel's own events, counters and log, compared with the stock server.</summary>
 public class KestrelEventTests
 {
     private static readonly string[] s_counters = ["total-tls-handshakes", "current-tls-handshakes", "failed-tls-handshakes"];
@@ -92,7 +93,9 @@ public class KestrelEventTests
         Assert.Equal([3, 0, 2], s_counters.Select(c => after[c] - before[c]));
     }
 
-    /// <summary>A handshake that ends before its options are known has a start all the same, which the stock server leaves out.</summary>
+    /// <summary>
+    /// A handshake that ends before its options are known also has a start, which the stock server omits.
+    /// </summary>
     [Theory]
     [MemberData(nameof(All))]
     public async Task A_handshake_without_options_is_balanced(TlsMode mode)
@@ -116,7 +119,10 @@ public class KestrelEventTests
         Assert.Equal(["TlsHandshakeStart None", "TlsHandshakeFailed", "TlsHandshakeStop   "], listener.Events);
     }
 
-    /// <summary>What the application throws while OpenSSL shakes hands ends a handshake that has started; the stock server never ends it.</summary>
+    /// <summary>
+    /// An exception of the application during OpenSSL's handshake ends a handshake that has started; the stock server
+    /// never ends it.
+    /// </summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
     public async Task A_handshake_in_which_the_application_fails_is_balanced(TlsMode mode)
@@ -149,7 +155,9 @@ public class KestrelEventTests
         return $"{entry.Level} {entry.Id.Id} {entry.Id.Name} {message}";
     }
 
-    /// <summary>Events of handshakes, without the identifiers of connections; counters four times a second.</summary>
+    /// <summary>
+    /// Collects events of handshakes, without the connections' identifiers, and counters four times a second.
+    /// </summary>
     private sealed class Listener : EventListener
     {
         private readonly ConcurrentQueue<string> _events = new();
@@ -158,7 +166,9 @@ public class KestrelEventTests
 
         public string[] Events => [.. _events];
 
-        /// <summary>As they are after the next two rounds, the first of which may have begun already.</summary>
+        /// <summary>
+        /// Returns the counters after the next two rounds. The first of these may have begun already.
+        /// </summary>
         public async Task<IReadOnlyDictionary<string, double>> CountersAsync()
         {
             while (_counted.Wait(0))

@@ -3,20 +3,23 @@ using KernelTls.Tests;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>How much the tests of many requests do.</summary>
+/// <summary>Defines the amount of work of tests with many requests.</summary>
 internal static class Load
 {
-    /// <summary>KERNELTLS_REQUESTS: so many of each kind (1000; in the lab 100).</summary>
+    /// <summary>Gets KERNELTLS_REQUESTS, the number of requests of each kind (1000; 100 in the lab).</summary>
     public static int Requests { get; } = int.Parse(
         Environment.GetEnvironmentVariable("KERNELTLS_REQUESTS") ?? (Cell.IsLab ? "100" : "1000"), CultureInfo.InvariantCulture);
 
-    /// <summary>At once, on twenty connections at most: in the lab handshakes are slow.</summary>
+    /// <summary>Gets the number of connections, at most twenty, because handshakes are slow in the lab.</summary>
     public static int Connections { get; } = Math.Clamp(Requests / 20, 1, 20);
 
-    /// <summary>What is enough for one request is enough for a thousand.</summary>
+    /// <summary>Gets the time limit: the limit of one request is enough for a thousand.</summary>
     public static TimeSpan Limit { get; } = Limits.Wait * Math.Max(1, Requests / 1000);
 
-    /// <summary>Of large bodies fewer: a quarter of 64 KiB, a twentieth of more.</summary>
+    /// <summary>
+    /// Returns the number of requests for a body size: fewer for large bodies, a quarter for 64 KiB, a twentieth for
+    /// more.
+    /// </summary>
     public static int RequestsOf(int size) => Math.Max(Connections, size switch
     {
         0 => Requests,

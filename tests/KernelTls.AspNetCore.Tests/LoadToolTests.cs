@@ -5,7 +5,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>h2load and curl on both protocols, wrk on HTTP/1.1.</summary>
+/// <summary>Tests h2load and curl on both protocols, and wrk on HTTP/1.1.</summary>
 public class LoadToolTests
 {
     private const int FileSize = 1 << 20;
@@ -26,7 +26,9 @@ public class LoadToolTests
 
     public static TheoryData<TlsMode, string> BothProtocols => Modes.CostlyWith("1.1", "2");
 
-    /// <summary>It counts the bytes and does not look at them; on HTTP/2 ten requests at a time on a connection.</summary>
+    /// <summary>
+    /// h2load counts the bytes and does not check them; on HTTP/2 it sends ten requests at a time on a connection.
+    /// </summary>
     [Theory]
     [MemberData(nameof(EveryBodyAndProtocol))]
     public async Task H2load_counts_no_error(TlsMode mode, string path, int size, string protocol)
@@ -50,8 +52,8 @@ public class LoadToolTests
     }
 
     /// <summary>
-    /// It compares every body with the file that has to arrive. It ends by its clock or by SIGINT, which it sends to itself after
-    /// so many answers, in the midst of others.
+    /// wrk's script compares every body with the expected file. wrk ends by its clock or by SIGINT, which it sends to
+    /// itself after a number of responses while others are in progress.
     /// </summary>
     [Theory]
     [MemberData(nameof(EveryBody))]
@@ -102,7 +104,7 @@ public class LoadToolTests
         server.AssertConnections(Load.Connections, SslProtocols.Tls13);
     }
 
-    /// <summary>One request after the other on one connection; no answer is as long as another.</summary>
+    /// <summary>Sends one request after the other on one connection. All responses differ in length.</summary>
     [Theory]
     [MemberData(nameof(BothProtocols))]
     public async Task Curl_gets_every_answer(TlsMode mode, string http)

@@ -8,7 +8,7 @@ using Microsoft.Extensions.DependencyInjection;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>Kestrel's own metrics of handshakes.</summary>
+/// <summary>Tests Kestrel's own metrics of handshakes.</summary>
 public class MetricsTests
 {
     public static TheoryData<TlsMode> All => [.. Modes.Every];

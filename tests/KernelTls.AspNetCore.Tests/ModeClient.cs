@@ -4,13 +4,14 @@ using KernelTls.Tests;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>HttpClient in one of the modes, which looks at each of its connections and remembers its stream.</summary>
+/// <summary>Runs HttpClient in one of the modes, checks each of its connections and stores its stream.</summary>
 internal sealed class ModeClient : IDisposable
 {
     private readonly ConcurrentQueue<Stream> _streams = new();
 
-    /// <param name="mode">Of its connections.</param>
-    /// <param name="version">Of HTTP, and no other.</param>
+    /// <summary>Initializes a new instance of the <see cref="ModeClient"/> class.</summary>
+    /// <param name="mode">The mode of its connections.</param>
+    /// <param name="version">The only version of HTTP.</param>
     /// <param name="configure">More settings of the handler.</param>
     public ModeClient(TlsMode mode, string version, Action<SocketsHttpHandler>? configure = null)
     {
@@ -33,7 +34,7 @@ internal sealed class ModeClient : IDisposable
 
     public HttpClient Http { get; }
 
-    /// <summary>Of each connection so far, in their order; each was in the mode.</summary>
+    /// <summary>Gets the streams of the connections so far, in order. Each was in the mode.</summary>
     public IReadOnlyList<Stream> Streams => [.. _streams];
 
     public void Dispose() => Http.Dispose();

@@ -3,16 +3,16 @@ using KernelTls.Tests;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>What a server in a mode says of its connections.</summary>
+/// <summary>Provides the offload that a server in a mode reports for its connections.</summary>
 internal static class Offloads
 {
-    // OpenSSL before 3.2 keeps receiving TLS 1.3 for itself.
+    // OpenSSL before 3.2 receives TLS 1.3 itself.
     private static readonly bool s_receives = KtlsPlatform.OpenSslVersion >= new Version(3, 2);
 
-    /// <summary>Of a connection with TLS 1.3 in a server that <see cref="Require"/> is for.</summary>
+    /// <summary>Gets the text for a connection with TLS 1.3 to a server configured by <see cref="Require"/>.</summary>
     public static string Required => s_receives ? "send=kernel receive=kernel" : "send=kernel receive=openssl (DirectionNotAsked)";
 
-    /// <summary>Kernel TLS or nothing, in the directions that can be had with TLS 1.3.</summary>
+    /// <summary>Requires kernel TLS in the directions that are available with TLS 1.3.</summary>
     public static void Require(KtlsOptions options)
     {
         options.Mode = KtlsMode.Required;
@@ -32,10 +32,13 @@ internal static class Offloads
         };
     }
 
-    /// <summary>Asserts that the server is really in the mode under test.</summary>
+    /// <summary>Returns the offload that a server reports for connections of the default TLS with a reason.</summary>
+    public static string Managed(KtlsFallbackReason reason) => $"send=managed ({reason}) receive=managed ({reason})";
+
+    /// <summary>Asserts that the server is in the mode under test.</summary>
     public static Task AssertInAsync(TlsMode mode, HttpClient client, Uri https) => AssertAsync(Expected(mode, SslProtocols.Tls13), client, https);
 
-    /// <summary>Asserts what the server says of a connection.</summary>
+    /// <summary>Asserts the offload that the server reports for a connection.</summary>
     public static async Task AssertAsync(string expected, HttpClient client, Uri https) =>
         Assert.Equal(expected, await client.GetStringAsync(new Uri(https, "/offload")).InTime());
 }

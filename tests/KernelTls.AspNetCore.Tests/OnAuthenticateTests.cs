@@ -4,7 +4,7 @@ using Microsoft.AspNetCore.Server.Kestrel.Https;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>What Kestrel's OnAuthenticate finds in the options is what the stock server puts there.</summary>
+/// <summary>Tests that the options passed to Kestrel's OnAuthenticate equal those of the stock server.</summary>
 public class OnAuthenticateTests
 {
     public static TheoryData<TlsMode, ClientCertificateMode> All => Modes.With(Enum.GetValues<ClientCertificateMode>());

@@ -4,7 +4,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>Requests typed by hand into openssl s_client.</summary>
+/// <summary>Tests requests typed into openssl s_client.</summary>
 public class OpenSslClientTests
 {
     private const int Size = 200_001;
@@ -13,7 +13,9 @@ public class OpenSslClientTests
 
     public static TheoryData<TlsMode> EveryMode => [.. Modes.Every];
 
-    /// <summary>On OpenSSL the end is one: s_client complains of a server that closes without close_notify.</summary>
+    /// <summary>
+    /// On OpenSSL the connection ends cleanly: s_client complains about a server that closes without close_notify.
+    /// </summary>
     [Theory]
     [MemberData(nameof(All))]
     public async Task A_request_is_answered_and_the_end_is_said(TlsMode mode, SslProtocols version)
@@ -61,8 +63,8 @@ public class OpenSslClientTests
     }
 
     /// <summary>
-    /// RFC 8446, section 4.6.3: the client changes its keys, and asks for new ones of the server's. Where the kernel cannot follow,
-    /// the connection ends and nothing is answered.
+    /// RFC 8446, section 4.6.3: the client changes its keys and requests a change of the server's. If the kernel cannot
+    /// change keys, the connection ends without a response.
     /// </summary>
     [Theory]
     [MemberData(nameof(EveryMode))]
@@ -85,7 +87,7 @@ public class OpenSslClientTests
             }
             catch (IOException) when (!goesOn)
             {
-                // s_client has ended already.
+                // s_client has already exited.
             }
 
             if (!goesOn)
@@ -108,7 +110,9 @@ public class OpenSslClientTests
         server.AssertConnections(1, SslProtocols.Tls13);
     }
 
-    /// <summary>In one piece: a line that begins with one of s_client's commands must not come first.</summary>
+    /// <summary>
+    /// Sends the request in one piece: a line that begins with one of s_client's commands must not come first.
+    /// </summary>
     private static async Task RequestAsync(ExternalProgram client, string path, bool close)
     {
         await client.Input.WriteAsync(Encoding.ASCII.GetBytes(

@@ -7,7 +7,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>The pipe writer over the TLS stream.</summary>
+/// <summary>Tests the pipe writer over the TLS stream.</summary>
 public class OutputTests
 {
     public static TheoryData<TlsMode> All => [.. Modes.Every.Where(m => m != TlsMode.Stock)];
@@ -27,7 +27,7 @@ public class OutputTests
         byte[] answer = new byte[65_536];
         await client.ReadExactlyAsync(answer).InTime();
 
-        // Where the stock server makes seventeen records of 4 KiB.
+        // The stock server creates seventeen records of 4 KiB for this.
         Assert.InRange(meter.Records.Count(r => r > 16_384), 3, 4);
     }
 
@@ -163,7 +163,9 @@ public class OutputTests
         Assert.Equal(0, output.Pool.Rented);
     }
 
-    /// <summary>Memory comes from the pool and goes back, and a response that need not wait allocates nothing.</summary>
+    /// <summary>
+    /// Memory comes from the pool and is returned, and a response that need not wait allocates nothing.
+    /// </summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
     public async Task A_response_allocates_nothing(TlsMode mode)
@@ -184,7 +186,7 @@ public class OutputTests
             }
         }
 
-        // The rounds' continuations run on any thread of the pool: what a thread allocates once, for itself, is no response's.
+        // Continuations run on any thread of the pool. One-time allocations of a thread do not count for a response.
         Assert.True(allocations.Count < Rounds / 20, $"Bytes, in {allocations.Count} of {Rounds}: {string.Join(", ", allocations)}.");
         Assert.Equal(0, output.Pool.Rented);
         Assert.True(output.Pool.MaxRented >= Size / OutputSegment.BlockSize);

@@ -4,13 +4,13 @@ using KernelTls.Tests;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>HTTP/1 by hand.</summary>
+/// <summary>Sends and reads raw HTTP/1.</summary>
 internal static class Raw
 {
     public static Task RequestAsync(SslStream client, string path, bool close = false) => client.WriteAsync(Encoding.ASCII.GetBytes(
         $"GET {path} HTTP/1.1\r\nHost: localhost\r\n{(close ? "Connection: close\r\n" : "")}\r\n")).InTime();
 
-    /// <summary>Everything up to and with the empty line, byte by byte.</summary>
+    /// <summary>Reads up to and including the empty line, byte by byte.</summary>
     public static async Task<string> ReadHeadAsync(SslStream client)
     {
         StringBuilder head = new();
@@ -23,5 +23,13 @@ internal static class Raw
         }
 
         return head.ToString();
+    }
+
+    /// <summary>Sends a request and receives its response of a thousand bytes.</summary>
+    public static async Task AskAsync(SslStream client)
+    {
+        await RequestAsync(client, "/bytes/1000");
+        await ReadHeadAsync(client);
+        await Pattern.ReceiveAsync(client, 1000).InTime();
     }
 }

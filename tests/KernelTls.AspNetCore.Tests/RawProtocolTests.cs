@@ -10,7 +10,9 @@ using Microsoft.AspNetCore.Server.Kestrel.Core;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>Connection middleware behind UseHttps that speaks something else than HTTP: the pipe as it is.</summary>
+/// <summary>
+/// Tests connection middleware behind UseHttps that uses a protocol other than HTTP, directly on the pipe.
+/// </summary>
 public class RawProtocolTests
 {
     public static TheoryData<TlsMode> All => [.. Modes.Every];
@@ -78,14 +80,17 @@ public class RawProtocolTests
         });
         await using SslStream client = await server.ConnectAsync();
 
-        // The stock stream has it inside an IOException, which Kestrel looks at no further.
+        // The stock stream wraps it in an IOException, which Kestrel does not inspect further.
         Exception seen = (await ending.Task.InTime("the reader"))!;
         Assert.Equal("on purpose", Assert.IsType<ConnectionAbortedException>(seen is IOException ? seen.InnerException : seen).Message);
         await closed.Task.InTime("ConnectionClosed");
         await Assert.ThrowsAsync<IOException>(() => Pattern.ReceiveAsync(client, 2).InTime("the reset"));
     }
 
-    /// <summary>FIN without close_notify may cut the data short. It is the end, as on the stock server, unless the endpoint says otherwise.</summary>
+    /// <summary>
+    /// A FIN without close_notify may truncate the data. It counts as the end, as on the stock server, unless the
+    /// endpoint is configured otherwise.
+    /// </summary>
     [Theory]
     [MemberData(nameof(All))]
     public async Task A_client_that_ends_without_close_notify_may_be_cut_off(TlsMode mode)
@@ -171,7 +176,9 @@ public class RawProtocolTests
         }
     }
 
-    /// <summary>Says a byte, and returns what ended the reading; null for the end of the stream.</summary>
+    /// <summary>
+    /// Sends a byte, and returns the exception that ended the reading, or null for the end of the stream.
+    /// </summary>
     private static async Task<Exception?> ReadToEndAsync(ConnectionContext context)
     {
         try

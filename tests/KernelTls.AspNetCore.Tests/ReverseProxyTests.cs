@@ -3,7 +3,9 @@ using KernelTls.Tests;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>nginx in front of the server: it verifies the certificate, keeps connections alive, and resumes sessions.</summary>
+/// <summary>
+/// Tests nginx in front of the server: it verifies the certificate, keeps connections alive, and resumes sessions.
+/// </summary>
 public class ReverseProxyTests
 {
     public static TheoryData<TlsMode, SslProtocols> All => Modes.CostlyWith(SslProtocols.Tls12, SslProtocols.Tls13);
@@ -55,7 +57,7 @@ public class ReverseProxyTests
             Pattern.AssertAt(0, body);
         });
 
-        // It keeps twenty, and has no more requests at a time; each is good for a thousand.
+        // nginx keeps twenty connections and has at most as many requests at a time. Each connection serves a thousand.
         int connections = server.Server.Events.Entries.Count(e => e.Id.Name == "ConnectionStart");
         Assert.InRange(connections, 1, 20 + (Load.Requests / 500));
         server.AssertConnections(connections, SslProtocols.Tls13);

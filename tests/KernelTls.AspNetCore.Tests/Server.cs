@@ -17,7 +17,7 @@ using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>Kestrel with an https and a plain http endpoint on loopback, in one of the modes.</summary>
+/// <summary>Runs Kestrel with an https and a plain http endpoint on loopback, in one of the modes.</summary>
 internal sealed class Server : IAsyncDisposable
 {
     private readonly WebApplication _application;
@@ -39,14 +39,17 @@ internal sealed class Server : IAsyncDisposable
 
     public Uri Https { get; } = null!;
 
-    /// <summary>Where there is more than one.</summary>
+    /// <summary>Gets the last https endpoint, if there are several.</summary>
     public Uri LastHttps { get; } = null!;
 
     public Uri Http { get; } = null!;
 
     public Log Events { get; }
 
-    /// <summary>The test makes the application fail; else no error may have been logged.</summary>
+    /// <summary>
+    /// Gets or sets a value that indicates whether the test makes the application fail. Otherwise no error may be
+    /// logged.
+    /// </summary>
     public bool FailsOnPurpose { get; set; }
 
     public IServiceProvider Services => _application.Services;
@@ -77,7 +80,7 @@ internal sealed class Server : IAsyncDisposable
             builder,
             application);
 
-    /// <summary>With endpoints of the caller's own.</summary>
+    /// <summary>Starts a server with the caller's endpoints.</summary>
     public static async Task<Server> StartAsync(
         TlsMode mode,
         Action<KestrelServerOptions> kestrel,
@@ -89,7 +92,7 @@ internal sealed class Server : IAsyncDisposable
         builder.Logging.AddProvider(log).SetMinimumLevel(LogLevel.Debug);
         builder.WebHost.UseKestrelCore().UseKestrelHttpsConfiguration().ConfigureKestrel(options =>
         {
-            // The server's own limits are for machines that are not emulated; the tests have theirs.
+            // The server's default limits are not for emulated machines. The tests have their own.
             options.Limits.MaxRequestBodySize = null;
             options.Limits.MinResponseDataRate = options.Limits.MinRequestBodyDataRate = null;
             options.Limits.RequestHeadersTimeout = options.Limits.KeepAliveTimeout = Limits.Wait;
@@ -124,7 +127,7 @@ internal sealed class Server : IAsyncDisposable
         return new Server(application, log);
     }
 
-    /// <summary>With https endpoints of the configuration, of these names.</summary>
+    /// <summary>Starts a server with https endpoints from the configuration, with these names.</summary>
     public static async Task<Server> StartConfiguredAsync(
         TlsMode mode, Action<KestrelConfigurationLoader> configure, params string[] endpoints)
     {
@@ -140,14 +143,16 @@ internal sealed class Server : IAsyncDisposable
             builder => builder.Configuration.AddInMemoryCollection(settings));
     }
 
-    /// <summary>The log has one warning: an endpoint stays with the stock TLS, and why.</summary>
+    /// <summary>
+    /// Asserts that the log has exactly one warning: an endpoint uses the default TLS, and the reason.
+    /// </summary>
     public void AssertOneWarning(KtlsFallbackReason reason)
     {
         Log.Entry entry = Assert.Single(Events.Entries, e => e.Level > LogLevel.Information);
-        Assert.EndsWith($" is served by the stock TLS: {reason}.", entry.Message, StringComparison.Ordinal);
+        Assert.EndsWith($" uses the default SslStream-based TLS: {reason}.", entry.Message, StringComparison.Ordinal);
     }
 
-    /// <summary>A TLS connection of the stock stream, which knows nothing of HTTP.</summary>
+    /// <summary>Connects a stock SslStream without HTTP.</summary>
     public async Task<SslStream> ConnectAsync(
         SslProtocols version = SslProtocols.Tls13, Action<SslClientAuthenticationOptions>? configure = null, int? port = null)
     {
@@ -166,7 +171,7 @@ internal sealed class Server : IAsyncDisposable
         return socket;
     }
 
-    /// <summary>The stock HttpClient, which trusts the test authority.</summary>
+    /// <summary>Creates a stock HttpClient that trusts the test authority.</summary>
     public static HttpClient CreateClient(string version = "1.1", Action<SocketsHttpHandler>? configure = null)
     {
         SocketsHttpHandler handler = new() { UseProxy = false };
@@ -189,7 +194,7 @@ internal sealed class Server : IAsyncDisposable
         Assert.True(FailsOnPurpose || Events.Entries.All(e => e.Level < LogLevel.Error), string.Join('\n', Events.Entries));
     }
 
-    /// <summary>What the server logs.</summary>
+    /// <summary>Collects the server's log.</summary>
     internal sealed class Log : ILoggerProvider
     {
         private readonly ConcurrentQueue<Entry> _entries = new();
@@ -209,7 +214,7 @@ internal sealed class Server : IAsyncDisposable
             return _entries.First(condition);
         }
 
-        /// <summary>Waits until there are so many.</summary>
+        /// <summary>Waits until there are this many such entries.</summary>
         public async Task WaitForAsync(Func<Entry, bool> condition, int count, string what)
         {
             using PeriodicTimer timer = new(TimeSpan.FromMilliseconds(20));

@@ -5,12 +5,15 @@ using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>A graceful shutdown while clients go on asking.</summary>
+/// <summary>Tests a graceful shutdown while clients continue to send requests.</summary>
 public class ShutdownTests
 {
     public static TheoryData<TlsMode, string> BothProtocols => Modes.CostlyWith("1.1", "2.0");
 
-    /// <summary>Every request that reached the application is answered in full; the rest are refused; no connection is left.</summary>
+    /// <summary>
+    /// Every request that reached the application gets a complete response; the rest are refused; no connection is
+    /// left.
+    /// </summary>
     [Theory]
     [MemberData(nameof(BothProtocols))]
     public async Task Under_load_no_request_that_has_begun_is_lost(TlsMode mode, string version)
@@ -49,13 +52,13 @@ public class ShutdownTests
         Assert.Equal("finished", await holding.InTime("the held request's answer"));
         await stopping.InTime("the server to stop");
 
-        // The held one, and the question for the mode.
+        // The held request, and the one that checks the mode.
         Assert.Equal(begun, answered.Sum() + 2);
         Assert.DoesNotContain(server.Server.Events.Entries, e => e.Level > LogLevel.Information);
         await server.AssertNoneIsLeftAsync();
     }
 
-    /// <summary>How many answers there were; each in full.</summary>
+    /// <summary>Sends requests until they are refused, and returns the number of responses, each complete.</summary>
     private static async Task<int> AskUntilRefusedAsync(Uri server, string version, int size)
     {
         using HttpClient client = Server.CreateClient(version);

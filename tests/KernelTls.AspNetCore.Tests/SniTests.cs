@@ -11,7 +11,7 @@ using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>The Sni section of an endpoint's configuration, side by side with the stock server.</summary>
+/// <summary>Tests the Sni section of an endpoint's configuration, compared with the stock server.</summary>
 public sealed class SniTests : IDisposable
 {
     private const string Endpoint = "Kestrel:Endpoints:Secure:";
@@ -132,7 +132,9 @@ public sealed class SniTests : IDisposable
         Assert.Contains(Offloads.Expected(mode, SslProtocols.Tls13), await reader.ReadToEndAsync().InTime(), StringComparison.Ordinal);
     }
 
-    /// <summary>What a client finds that offers everything and shows a certificate.</summary>
+    /// <summary>
+    /// Returns the properties of a connection of a client that offers everything and has a certificate.
+    /// </summary>
     private static async Task<string> ConnectAsync(Server server, string name)
     {
         await using SslStream client = await server.ConnectAsync(SslProtocols.None, options =>
@@ -145,7 +147,7 @@ public sealed class SniTests : IDisposable
         return $"{ThumbprintOf(client)} {client.SslProtocol} {client.NegotiatedApplicationProtocol} {client.IsMutuallyAuthenticated}";
     }
 
-    /// <summary>Between the old listener and the new one nobody listens.</summary>
+    /// <summary>Connects, and retries in the time between the old listener and the new one.</summary>
     private static async Task<SslStream> ConnectWhenThereAsync(Server server, int port)
     {
         using PeriodicTimer timer = new(TimeSpan.FromMilliseconds(50));

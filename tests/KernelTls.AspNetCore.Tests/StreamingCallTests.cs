@@ -5,7 +5,9 @@ using Microsoft.AspNetCore.Http;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>Calls as gRPC makes them, between HttpClient and Kestrel, both in the mode and on one connection.</summary>
+/// <summary>
+/// Tests calls in the manner of gRPC between HttpClient and Kestrel, both in the mode and on one connection.
+/// </summary>
 public class StreamingCallTests
 {
     private const int Messages = 60;
@@ -39,8 +41,8 @@ public class StreamingCallTests
     }
 
     /// <summary>
-    /// Of ten calls on one connection, each end sends what it has without waiting for the other: more than windows and buffers
-    /// take, so that neither gets through unless both are read.
+    /// In ten calls on one connection, each end sends its data without waiting for the other. It exceeds windows and
+    /// buffers, so neither end can finish unless both read.
     /// </summary>
     [Theory]
     [MemberData(nameof(All))]
@@ -64,7 +66,9 @@ public class StreamingCallTests
         AssertOneConnection(client, server);
     }
 
-    /// <summary>As many as KERNELTLS_REQUESTS says: each is a stream of its own, with a message, its answer, and trailers.</summary>
+    /// <summary>
+    /// Makes as many calls as KERNELTLS_REQUESTS: each is a separate stream with a message, its response, and trailers.
+    /// </summary>
     [Theory]
     [MemberData(nameof(All))]
     public async Task Many_short_calls_are_each_answered(TlsMode mode)
@@ -85,7 +89,7 @@ public class StreamingCallTests
         AssertOneConnection(client, server);
     }
 
-    /// <summary>The call beside it goes on.</summary>
+    /// <summary>The other call continues.</summary>
     [Theory]
     [MemberData(nameof(All))]
     public async Task A_call_that_is_cancelled_ends_alone(TlsMode mode)
@@ -144,7 +148,7 @@ public class StreamingCallTests
 
         HttpProtocolException e = await Assert.ThrowsAsync<HttpProtocolException>(aborted.ReadAsync);
 
-        // RFC 9113, section 7: INTERNAL_ERROR or CANCEL, as Kestrel chooses.
+        // RFC 9113, section 7: INTERNAL_ERROR or CANCEL; Kestrel chooses.
         Assert.Contains(e.ErrorCode, (long[])[2, 8]);
         await EndWellAsync(beside);
         AssertOneConnection(client, server);
@@ -225,7 +229,7 @@ public class StreamingCallTests
         Assert.Equal("0", await call.TrailerAsync("grpc-status"));
     }
 
-    /// <summary>The kernel counts both of its ends.</summary>
+    /// <summary>Asserts one connection. The kernel counts both of its ends.</summary>
     private static void AssertOneConnection(ModeClient client, InteropServer server)
     {
         Assert.Single(client.Streams);

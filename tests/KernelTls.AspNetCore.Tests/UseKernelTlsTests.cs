@@ -9,12 +9,12 @@ using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>Endpoints with options of their own.</summary>
+/// <summary>Tests endpoints with their own options.</summary>
 public class UseKernelTlsTests
 {
     public static TheoryData<TlsMode> OnOpenSsl => [.. Modes.OnOpenSsl];
 
-    /// <summary>Before UseHttps, after it, and with a middleware that does not matter around it.</summary>
+    /// <summary>Tests UseKernelTls before UseHttps, after it, and with an unrelated middleware around it.</summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
     public async Task One_endpoint_alone_wherever_it_says_so(TlsMode mode)
@@ -54,11 +54,11 @@ public class UseKernelTlsTests
             options.DirectOpenSsl = false;
         }));
 
-        await AssertAsync(server, TlsMode.Stock, mode);
+        await AssertAsync(server, Offloads.Managed(KtlsFallbackReason.DisabledByMode), mode);
         Server.Log.Entry entry = Assert.Single(
             server.Events.Entries, e => e.Message.Contains(nameof(KtlsFallbackReason.DisabledByMode), StringComparison.Ordinal));
         Assert.Equal(LogLevel.Debug, entry.Level);
-        Assert.Equal($"https://127.0.0.1:0 is served by the stock TLS, as it was told to ({KtlsFallbackReason.DisabledByMode}).", entry.Message);
+        Assert.Equal($"https://127.0.0.1:0 uses the default SslStream-based TLS, as configured ({KtlsFallbackReason.DisabledByMode}).", entry.Message);
     }
 
     [Theory]
@@ -132,7 +132,7 @@ public class UseKernelTlsTests
             options => options.Listen(IPAddress.Loopback, 0, endpoint => endpoint.UseKernelTls()),
             configure: null));
 
-        Assert.Contains("http://127.0.0.1:0, which has no UseHttps", e.Message, StringComparison.Ordinal);
+        Assert.Contains("http://127.0.0.1:0, which does not use UseHttps", e.Message, StringComparison.Ordinal);
     }
 
     [Fact]
@@ -143,10 +143,12 @@ public class UseKernelTlsTests
             options => options.Listen(IPAddress.Loopback, 0, endpoint => endpoint.UseHttps(Certificates.Ecdsa).UseKernelTls()),
             configure: null));
 
-        Assert.Contains("call builder.WebHost.UseKernelTls()", e.Message, StringComparison.Ordinal);
+        Assert.Contains("Call builder.WebHost.UseKernelTls()", e.Message, StringComparison.Ordinal);
     }
 
-    /// <summary>UseHttps is added behind a middleware that came after UseKernelTls, where no step of ours can be in front of it.</summary>
+    /// <summary>
+    /// UseHttps is added behind a middleware that came after UseKernelTls, where no step of ours can precede it.
+    /// </summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
     public async Task A_middleware_in_between_is_said_at_the_start(TlsMode mode)
@@ -159,10 +161,10 @@ public class UseKernelTlsTests
 
         server.AssertOneWarning(KtlsFallbackReason.EndpointNotFound);
         using HttpClient client = Server.CreateClient("2.0");
-        Assert.Equal("stock", await client.GetStringAsync(new Uri(server.Https, "/offload")).InTime());
+        await Offloads.AssertAsync(Offloads.Managed(KtlsFallbackReason.EndpointNotFound), client, server.Https);
     }
 
-    /// <summary>The first endpoint and one that says nothing.</summary>
+    /// <summary>Asserts the modes of the first endpoint and of one without its own options.</summary>
     private static Task AssertAsync(Server server, TlsMode first, TlsMode other) =>
         AssertAsync(server, Offloads.Expected(first, SslProtocols.Tls13), other);
 

@@ -82,7 +82,7 @@ public class BenchProcessTests
     {
         try
         {
-            // A zombie's is empty.
+            // The command line of a zombie is empty.
             return File.ReadAllText($"/proc/{processId}/cmdline").Length > 0;
         }
         catch (IOException)

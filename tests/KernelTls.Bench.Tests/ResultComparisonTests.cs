@@ -12,7 +12,7 @@ public class ResultComparisonTests
     [InlineData(1000, 777, "", true, true)]
     [InlineData(1000, 775, "better", true, false)]
     [InlineData(1100, 880, "", true, false)] // the same ratio of other amounts
-    [InlineData(950, 800, "WORSE", false, false)] // by its ratio, not its amount
+    [InlineData(950, 800, "WORSE", false, false)] // by the ratio, not the amount
     public void Ratios_are_judged_and_for_agreement_amounts_as_well(double stock, double ktls, string mark, bool isNoWorse, bool agrees)
     {
         BenchResults now = Results.Of(("h1-get-0", "sslstream", stock), ("h1-get-0", "ktls", ktls));

@@ -20,19 +20,24 @@ public sealed class ResultReportTests : IDisposable
         ("h1-get-64k", "poc", 1_250_000),
         ("h1-get-64k", "ktls", 700_000),
         ("h1-get-64k", "ktls-client", 900_000),
+        ("c100-h1-get-64k", "plain", 150_000),
+        ("c100-h1-get-64k", "sslstream", 800_000),
+        ("c100-h1-get-64k", "ktls", 480_000),
+        ("c100-h1-get-64k", "ktls-client", 640_000),
         ("idle-memory", "sslstream", 100_000),
         ("idle-memory", "ktls", 40_000),
         ("static-server-64k", "nginx-ktls", 400_000),
         ("static-server-64k", "nginx", 440_000),
         ("static-server-64k", "sslstream", 800_000),
-        ("static-server-64k", "ktls", 480_000));
+        ("static-server-64k", "ktls", 480_000)).WithLoad("c100-h1-get-64k", ("sslstream", 2_000_000), ("ktls", 1_500_000));
 
     [Fact]
     public void The_page_says_where_it_was_measured_and_how_it_is_made_again()
     {
         Write(Everything);
-        Assert.Contains("cell: Linux 9.9.9-kernel, OpenSSL 9.8.7, .NET 99, nginx/9.6", Page, StringComparison.Ordinal);
-        Assert.Contains("eng/bench --report results.json", Page, StringComparison.Ordinal);
+        Assert.Contains("cell: Linux 9.9.9-kernel, OpenSSL 9.8.7, .NET 10.9.8, nginx/9.6", Page, StringComparison.Ordinal);
+        Assert.Contains("eng/bench --runtime 10 --json net10.json\neng/bench --report net10.json\n", Page, StringComparison.Ordinal);
+        Assert.Contains("eng/bench --compare docs/results/results.json net10.json\n", Page, StringComparison.Ordinal);
     }
 
     [Fact]
@@ -85,15 +90,44 @@ public sealed class ResultReportTests : IDisposable
     public void A_missed_goal_comes_with_its_profile_or_the_command_that_makes_one()
     {
         Write(Everything);
-        Assert.Contains("| h1-get-64k, ktls | <= 0.68, < poc | 700.0 k, ratio 0.700 | ratio | `eng/bench --profile h1-get-64k/ktls` |", Page, StringComparison.Ordinal);
+        Assert.Contains("| h1-get-64k, ktls | <= 0.68, < poc | 700.0 k, ratio 0.700 | ratio | 0.528 | `eng/bench --runtime 10 --profile h1-get-64k/ktls` |", Page, StringComparison.Ordinal);
 
-        // Held: idle-memory, static-server-64k, and h1-get-64k with the client's end only.
-        Assert.Contains($"3 of 4 goals that were measured hold; {Goal.All.Count} there are.", Page, StringComparison.Ordinal);
+        // Met: idle-memory, static-server-64k, h1-get-64k with the client's end only, and its two under load except for
+        // both ends.
+        Assert.Contains($"4 of 6 goals that were measured hold; .NET 10.9.8 has {Goal.For(10).Count()} goals.", Page, StringComparison.Ordinal);
 
+        Assert.DoesNotContain(ResultReport.Reasons, Page, StringComparison.Ordinal);
         const string Profile = "profile-h1-get-64k-ktls.txt";
         File.WriteAllText(_directory[Profile], "");
+        File.WriteAllText(_directory[ResultReport.Reasons], "");
         Write(Everything);
         Assert.Contains($"[{Profile}]({Profile})", Page, StringComparison.Ordinal);
+        Assert.Contains("[misses.md](misses.md) says what the misses come down to.", Page, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Load_has_tables_of_its_own()
+    {
+        Write(Everything);
+        string goal = "<= 0.58, p99 <= 1.00: NO: ratio | <= 0.84, p99 <= 1.00: yes | - |";
+        Assert.Contains($"| c100-h1-get-64k | 800.0 k | 0.188 | - | 0.600 | 0.800 | - | {goal}\n", Page, StringComparison.Ordinal);
+        Assert.Contains("| c100-h1-get-64k | 2,000.0 k | - | - | 0.750 | - | - |\n", Page, StringComparison.Ordinal);
+        Assert.Contains("| c100-h1-get-64k | 3.00 | - | - | 1.000 | - | - |\n", Page, StringComparison.Ordinal);
+        Assert.Contains("| c100-h1-get-64k | ktls | 1,000.0 k | 1,500.0 k | 0.750 | 20.50 | 3.00 | 1.000 | 5.00 | - |\n", Page, StringComparison.Ordinal);
+
+        using StringWriter table = new();
+        new ResultTable(Everything).Write(table);
+        Assert.Matches(@"c100-h1-get-64k +ktls +1,000\.0 k +1,500\.0 k +0\.750 +20\.50 +3\.00 +1\.000 +5\.00 +-", table.ToString());
+    }
+
+    [Fact]
+    public void Where_there_was_no_load_nothing_is_said_of_it()
+    {
+        const string Title = "## A hundred at a time";
+        Write(Everything);
+        Assert.Contains(Title, Page, StringComparison.Ordinal);
+        Write(Everything with { Rows = [.. Everything.Rows.Where(row => !Scenarios.Row.Find(row.Scenario).IsLoad)] });
+        Assert.DoesNotContain(Title, Page, StringComparison.Ordinal);
     }
 
     [Fact]
@@ -101,9 +135,9 @@ public sealed class ResultReportTests : IDisposable
     {
         Write(Everything);
         Assert.Contains("**Another metric, on other machines.**", Page, StringComparison.Ordinal);
-        PublishedReport.Figure figure = PublishedReport.ProofOfConcept.Figures.Single(figure => figure.Row == "h1-get-64k");
+        PublishedReport.Figure figure = PublishedReport.ProofOfConcept.Figures.Single(figure => figure.Row == "c100-h1-get-64k");
         string line = Page.Split('\n').Single(line => line.StartsWith($"| {figure.Name} |", StringComparison.Ordinal));
-        Assert.EndsWith("| 0.900 | 0.700 |", line, StringComparison.Ordinal);
+        Assert.EndsWith("| 0.600 | 0.800 | - | 0.750 | - | - |", line, StringComparison.Ordinal);
         Assert.All(figure.ByMachine, one =>
             Assert.Contains(TextTable.Text($"{one.Standard:N0} -> {one.Kernel:N0} ({TextTable.Change((one.Kernel / one.Standard) - 1)})"), line, StringComparison.Ordinal));
     }
@@ -125,7 +159,7 @@ public sealed class ResultReportTests : IDisposable
         Assert.Equal(2, bars.Length);
         Assert.Equal(0.4 / 0.7, bars[0] / bars[1], 0.01);
 
-        // Floor and proof of concept of the one row that has them.
+        // The floor and the proof of concept of the one row that has them.
         double[] marks = [.. Elements(ratios, "mark").Select(mark => Number(mark, "x"))];
         Assert.Equal(2, marks.Length);
         double start = Number(Elements(ratios, "bar").First(), "x");
@@ -133,6 +167,53 @@ public sealed class ResultReportTests : IDisposable
 
         double[] servers = [.. Widths(Chart(ResultReport.ServerChart), "bar")];
         Assert.Equal([1, 1.1, 2, 1.2], servers.Select(width => Math.Round(width / servers[0], 2)));
+    }
+
+    [Fact]
+    public void Two_runtimes_stand_side_by_side_each_by_its_own_goals_and_the_second_has_a_page_of_its_own()
+    {
+        BenchResults newer = Everything.On(".NET 11.0.1");
+        new ResultReport(Everything, newer).WriteTo(_directory.FullName);
+
+        Assert.Contains("\n## .NET 10.9.8 and .NET 11.0.1\n", Page, StringComparison.Ordinal);
+        Assert.Contains("[net11.md](net11.md) has every figure of .NET 11.0.1.", Page, StringComparison.Ordinal);
+        Assert.Contains(
+            "| h1-get-64k | ktls | 1,000.0 k | 700.0 k | 0.700 | <= 0.68, < poc: NO: ratio | 1,000.0 k | 700.0 k | 0.700 | <= 0.72: yes |\n",
+            Page,
+            StringComparison.Ordinal);
+        Assert.Contains("| static-server-64k | ktls | 400.0 k | 480.0 k | 1.200 | <= 1.25: yes | 400.0 k |", Page, StringComparison.Ordinal);
+        Assert.Contains("eng/bench --runtime 11 --json net11.json\neng/bench --report net10.json net11.json\n", Page, StringComparison.Ordinal);
+
+        string second = Read("net11.md");
+        Assert.StartsWith("# What TLS costs, in instructions: .NET 11.0.1\n", second, StringComparison.Ordinal);
+        Assert.Contains("(net11-ratios.svg)", second, StringComparison.Ordinal);
+        Assert.DoesNotContain("\n## .NET 10", second, StringComparison.Ordinal);
+        Assert.Equal(newer.Runtime, BenchResults.Read(_directory["net11-results.json"]).Runtime);
+        Assert.NotEmpty(Widths(Chart("net11-ratios.svg"), "bar"));
+    }
+
+    [Fact]
+    public void What_only_one_of_two_runtimes_has_is_shown_beside_nothing()
+    {
+        new ResultReport(Everything, Results.Of(("idle-memory", "ktls", 41_000)).On(".NET 11.0.1")).WriteTo(_directory.FullName);
+        Assert.Contains("| h1-get-64k | ktls-client | 1,000.0 k | 900.0 k | 0.900 | <= 1.00: yes | - | - | - | - |\n", Page, StringComparison.Ordinal);
+        Assert.Contains("| - | 41,000 B | - | <= 0.40, < tlssession: - |\n", Page, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void Two_results_of_one_runtime_are_no_report() =>
+        Assert.Throws<BenchFailedException>(() => new ResultReport(Everything, Everything.On(".NET 10.0.99")));
+
+    [Fact]
+    public void The_rival_of_the_newer_runtime_has_a_column_where_it_was_measured()
+    {
+        Write(Everything);
+        Assert.DoesNotContain("tlssession", Page, StringComparison.Ordinal);
+        Write(Results.Of(("idle-memory", "sslstream", 100_000), ("idle-memory", "tlssession", 39_000), ("idle-memory", "ktls", 40_000)).On(".NET 11.0.1"));
+        Assert.Contains(
+            "| idle-memory | 100,000 B | - | - | - | 0.400 | - | - | - | 0.390 | <= 0.40, < tlssession | NO: not below tlssession |\n",
+            Page,
+            StringComparison.Ordinal);
     }
 
     [Fact]

@@ -27,7 +27,7 @@ public class ServerTests
         Assert.All(server.Times, time => Assert.True(time > TimeSpan.Zero));
     }
 
-    /// <summary>Where the kernel has no TLS, nginx falls back in silence; the row does not.</summary>
+    /// <summary>If the kernel has no TLS, nginx falls back silently. The row detects that.</summary>
     [Fact]
     public async Task A_server_that_is_not_in_its_mode_is_a_failure()
     {

@@ -24,11 +24,11 @@ public class WallTests
     [Fact]
     public void Percentiles_rate_and_processor_time_are_those_of_the_operations()
     {
-        // 1 to 100 microseconds, in no order: 5,050 together.
+        // 1 to 100 microseconds in no particular order, 5,050 in total.
         TimeSpan[] times = [.. Enumerable.Range(1, 100).Select(i => TimeSpan.FromMicroseconds(i * 37 % 101))];
-        WallMeasurement measured = WallMeasurement.Of("row", "mode", times, TimeSpan.FromSeconds(1.5), systemCallsPerOp: 4, notCounted: null);
+        WallMeasurement measured = WallMeasurement.Of("row", "mode", times, concurrency: 1, TimeSpan.FromSeconds(1.5), systemCallsPerOp: 4, notCounted: null);
         Assert.Equal(
-            new WallMeasurement("row", "mode", 100, Math.Round(100 / 0.00505, 1), 50, 99, 1.5, 4, null),
+            new WallMeasurement("row", "mode", 100, Math.Round(100 / 0.00505, 1), 50.5, 50, 99, 1.5, 4, null),
             measured);
     }
 
@@ -49,12 +49,12 @@ public class WallTests
         await using Scenario scenario = Row.Find(name).Create!(mode);
         WallMeasurement measured = await WallClock.MeasureAsync(name, mode, scenario, TimeSpan.FromMilliseconds(1));
 
-        // A round, and each of its operations took its time.
+        // One round, and each of its operations took some time.
         Assert.Equal(scenario.OperationsPerRound, measured.Operations);
         Assert.InRange(measured.Median, 0.1, measured.Percentile99);
         Assert.True(measured.CpuSeconds > 0);
 
-        // A round trip of one operation is four calls at the least; where perf may not count them, it says so.
+        // A round trip of one operation is at least four calls. If perf may not count them, the result says so.
         Assert.True(measured.SystemCallsPerOp >= 4 || measured.NotCounted is not null, measured.ToString());
     }
 }

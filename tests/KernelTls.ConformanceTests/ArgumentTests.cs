@@ -46,7 +46,7 @@ public class ArgumentTests
         Assert.Throws<NotSupportedException>(() => stream.SetLength(0));
         Assert.Throws<NotSupportedException>(() => stream.Position = 0);
 
-        // None of it did the connection any harm.
+        // The connection is not affected.
         await pair.Client.WriteAsync(new byte[] { 1 }).InTime();
         Assert.Equal(1, await pair.Server.ReadAsync(buffer).InTime());
     }
@@ -106,7 +106,7 @@ public class ArgumentTests
         }
     }
 
-    /// <summary>SslStream itself lets a second handshake pass without doing anything.</summary>
+    /// <summary>SslStream itself ignores a second handshake.</summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
     public async Task A_stream_shakes_hands_once(TlsMode mode, SslProtocols version)

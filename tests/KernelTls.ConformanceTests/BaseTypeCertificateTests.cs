@@ -4,7 +4,9 @@ using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
 
-/// <summary>An own certificate by the type from before X509Certificate2, with a private key in it: used as on SslStream.</summary>
+/// <summary>
+/// Tests that a local certificate of type X509Certificate with a private key is used as on SslStream.
+/// </summary>
 public class BaseTypeCertificateTests
 {
     public static TheoryData<TlsMode, SslProtocols, string> Ways => Modes.AllWith(

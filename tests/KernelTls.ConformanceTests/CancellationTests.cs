@@ -63,7 +63,7 @@ public class CancellationTests
         using CancellationTokenSource source = new();
         byte[] buffer = new byte[3];
 
-        // Tickets (TLS 1.3) come before the data, on a receive that can be cancelled.
+        // TLS 1.3 tickets arrive before the data, on a receive that can be canceled.
         Task<int> reading = pair.Client.ReadAsync(buffer, source.Token).AsTask();
         await reading.StaysPending();
         await pair.Server.WriteAsync(new byte[] { 1, 2, 3 }, source.Token).InTime();
@@ -85,7 +85,7 @@ public class CancellationTests
         await source.CancelAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => writing.InTime());
 
-        // How much of it the peer has is not known: nothing may follow, and the peer must not take the end for a clean one.
+        // It is unknown how much the peer has received: nothing may follow, and the peer must not see a clean end.
         await Assert.ThrowsAsync<IOException>(() => pair.Client.WriteAsync(new byte[1]).InTime());
         Task draining = pair.Server.CopyToAsync(Stream.Null);
         await pair.Client.DisposeAsync();

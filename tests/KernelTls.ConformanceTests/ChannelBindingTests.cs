@@ -9,10 +9,13 @@ using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
 
-/// <summary>What a protocol above TLS binds itself to: RFC 5929's tls-unique and tls-server-end-point.</summary>
+/// <summary>Tests the channel bindings of RFC 5929: tls-unique and tls-server-end-point.</summary>
 public class ChannelBindingTests
 {
-    /// <summary>SEC_CHANNEL_BINDINGS: eight 32-bit words, of which the last two are length and offset of what follows.</summary>
+    /// <summary>
+    /// The size of SEC_CHANNEL_BINDINGS: eight 32-bit words. The last two are the length and offset of the data that
+    /// follows.
+    /// </summary>
     private const int HeaderSize = 32;
 
     public static TheoryData<TlsMode> EveryMode => [.. Modes.Every];
@@ -25,7 +28,10 @@ public class ChannelBindingTests
     public static TheoryData<TlsMode, SslProtocols, ChannelBindingKind> Kinds => Modes.AllWith(
         ChannelBindingKind.Unique, ChannelBindingKind.Endpoint, ChannelBindingKind.Unknown);
 
-    /// <summary>Shape, not content, which differs from connection to connection: at either end, with and without client certificate.</summary>
+    /// <summary>
+    /// Compares the shape at either end, with and without a client certificate. The content differs between
+    /// connections.
+    /// </summary>
     [Theory]
     [MemberData(nameof(Kinds))]
     public async Task A_binding_has_the_shape_it_has_on_SslStream(TlsMode mode, SslProtocols version, ChannelBindingKind kind)
@@ -46,7 +52,7 @@ public class ChannelBindingTests
 
             (string client, string server) = await ShapesAsync(TlsMode.Stock);
 
-            // SslStream takes the peer's certificate at both ends; it is the server's that counts (RFC 5929, section 4.1).
+            // SslStream uses the peer's certificate at both ends. The server's is correct (RFC 5929, section 4.1).
             bool corrected = kind == ChannelBindingKind.Endpoint && Modes.OnOpenSsl.Contains(mode);
             Assert.Equal((client, corrected ? client : server), actual);
             Assert.Equal(kind == ChannelBindingKind.Unknown ? "null" : Prefix(kind), actual.Client.Split(' ')[0]);
@@ -78,7 +84,7 @@ public class ChannelBindingTests
         }
     }
 
-    /// <summary>SslStream calculates it from the peer's certificate also on the server.</summary>
+    /// <summary>On the server too, SslStream calculates it from the peer's certificate.</summary>
     [Theory]
     [MemberData(nameof(ServerKinds))]
     public async Task The_endpoint_is_the_hash_of_the_peer_s_certificate(TlsMode mode, SslProtocols version, string kind)
@@ -176,7 +182,7 @@ public class ChannelBindingTests
 
     private static string Prefix(ChannelBindingKind kind) => kind == ChannelBindingKind.Unique ? "tls-unique:" : "tls-server-end-point:";
 
-    /// <summary>Header, prefix and length; or how it fails.</summary>
+    /// <summary>Returns the header, prefix and length, or how the call fails.</summary>
     private static string Shape(SslStream stream, ChannelBindingKind kind)
     {
         try
@@ -192,7 +198,7 @@ public class ChannelBindingTests
         }
         catch (Exception e) when (e is not Xunit.Sdk.XunitException)
         {
-            // The type that SslStream throws is internal to it.
+            // The exception type that SslStream throws is internal.
             return "fails";
         }
     }

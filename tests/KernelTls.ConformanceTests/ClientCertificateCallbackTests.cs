@@ -6,8 +6,8 @@ using KernelTls.Tests;
 namespace KernelTls.ConformanceTests;
 
 /// <summary>
-/// The client's LocalCertificateSelectionCallback: when it is called, with what, and what comes of its answer. The server is
-/// SslStream itself.
+/// Tests the client's LocalCertificateSelectionCallback: when it is called, with which arguments, and the effect of its
+/// result. The server is SslStream.
 /// </summary>
 public class ClientCertificateCallbackTests
 {
@@ -24,7 +24,10 @@ public class ClientCertificateCallbackTests
         offline: true,
         SslCertificateTrust.CreateForX509Collection([Certificates.Authority, Certificates.Intermediate], sendTrustInHandshake: true));
 
-    /// <summary>The calls, the result at both ends, with and without a server that asks and one that announces issuers.</summary>
+    /// <summary>
+    /// Compares the calls and the result at both ends, with and without a server that requests a certificate or
+    /// announces issuers.
+    /// </summary>
     [Theory]
     [MemberData(nameof(Answers))]
     public async Task The_callback_is_called_as_by_SslStream_and_its_answer_is_used(TlsMode mode, SslProtocols version, string answer)
@@ -88,7 +91,10 @@ public class ClientCertificateCallbackTests
         }
     }
 
-    /// <summary>First before the handshake, with nothing known of the server, then when the server asks, if there is none yet.</summary>
+    /// <summary>
+    /// The callback is called before the handshake, without information about the server, and again when the server
+    /// requests a certificate, if there is none yet.
+    /// </summary>
     [Theory]
     [MemberData(nameof(All))]
     public async Task The_second_call_knows_the_server_and_its_issuers(TlsMode mode, SslProtocols version)
@@ -192,7 +198,7 @@ public class ClientCertificateCallbackTests
         Assert.Equal(Certificates.Client.GetCertHashString(), meeting.Server.RemoteCertificate!.GetCertHashString());
     }
 
-    /// <summary>The peer's certificate is the callback's only during the call.</summary>
+    /// <summary>The callback may use the peer's certificate only during the call.</summary>
     [Theory]
     [MemberData(nameof(All))]
     public async Task The_server_s_certificate_is_disposed_of_after_the_call(TlsMode mode, SslProtocols version)

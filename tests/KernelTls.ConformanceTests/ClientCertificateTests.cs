@@ -5,7 +5,10 @@ using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
 
-/// <summary>Client certificates by context and collection: what is sent, what the server makes of it, what each end shows.</summary>
+/// <summary>
+/// Tests client certificates from a context and a collection: what is sent, what the server validates, and what each
+/// end reports.
+/// </summary>
 public class ClientCertificateTests
 {
     public static TheoryData<TlsMode, SslProtocols> All => Modes.All;
@@ -65,7 +68,9 @@ public class ClientCertificateTests
         }
     }
 
-    /// <summary>On Linux, SslStream takes the first, if there is a key for it, and does not look at the announced issuers.</summary>
+    /// <summary>
+    /// On Linux, SslStream selects the first certificate if it has a key, and ignores the announced issuers.
+    /// </summary>
     [Theory]
     [MemberData(nameof(Collections))]
     public async Task From_a_collection_the_certificate_is_taken_that_SslStream_takes(TlsMode mode, SslProtocols version, string what)
@@ -184,7 +189,10 @@ public class ClientCertificateTests
         Assert.False(meeting.ClientEnding.IsGood);
     }
 
-    /// <summary>When the client hears of it may differ on purpose: KtlsStream on OpenSSL judges during the handshake.</summary>
+    /// <summary>
+    /// The time at which the client is informed may differ on purpose: KtlsStream on OpenSSL validates during the
+    /// handshake.
+    /// </summary>
     [Theory]
     [MemberData(nameof(Refusals))]
     public async Task A_server_that_refuses_the_client_fails_as_SslStream_does(TlsMode mode, SslProtocols version, string why)
@@ -198,8 +206,9 @@ public class ClientCertificateTests
         }
 
         string actual = await SideBySide.RunAsync(mode, EndAsync);
-        Assert.Equal(
-            why == "callback throws" ? "handshake: InsufficientMemoryException" : "handshake: AuthenticationException", actual);
+        Assert.StartsWith("handshake: ", actual, StringComparison.Ordinal);
+        Assert.EndsWith(
+            why == "callback throws" ? nameof(InsufficientMemoryException) : nameof(AuthenticationException), actual, StringComparison.Ordinal);
     }
 
     [Theory]

@@ -112,7 +112,7 @@ public class CloseTests
         }
         catch (IOException)
         {
-            // Said at once, which is as good.
+            // A synchronous exception is equally correct.
         }
 
         await Assert.ThrowsAsync<IOException>(() => pair.Server.ReadAsync(new byte[1]).InTime());
@@ -136,7 +136,7 @@ public class CloseTests
         await pair.Client.WriteAsync(new byte[] { 1 }).InTime();
         Assert.Equal(1, await pair.Server.ReadAsync(new byte[1]).InTime());
 
-        // The header of a data record of 100 bytes, and ten of them.
+        // The header of a data record of 100 bytes, and ten of its bytes.
         await pair.ServerSocket.SendAsync(new byte[] { 23, 3, 3, 0, 100, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 });
         pair.ServerSocket.Shutdown(SocketShutdown.Send);
 

@@ -28,7 +28,9 @@ public class ConcurrencyTests
         Assert.Equal(42, buffer[0]);
     }
 
-    /// <summary>A read that comes while another one completes is either refused, or the next; both get what is theirs.</summary>
+    /// <summary>
+    /// A read that begins while another one completes is either refused or is the next one. Both receive their data.
+    /// </summary>
     [Theory]
     [MemberData(nameof(Costly))]
     public async Task A_second_read_may_come_at_the_moment_the_first_completes(TlsMode mode)
@@ -131,7 +133,9 @@ public class ConcurrencyTests
         }
     }
 
-    /// <summary>Tries until the read before has ended. A refusal may be thrown, or be the task's.</summary>
+    /// <summary>
+    /// Tries until the previous read has ended. The refusal may be thrown synchronously or by the task.
+    /// </summary>
     private static Task<int> ReadOnceAllowed(SslStream stream, byte[] buffer)
     {
         for (long deadline = Environment.TickCount64 + (long)Limits.Wait.TotalMilliseconds; Environment.TickCount64 < deadline;)
@@ -146,10 +150,10 @@ public class ConcurrencyTests
             }
             catch (NotSupportedException)
             {
-                // The first one is still at it.
+                // The first read is still pending.
             }
         }
 
-        throw new TimeoutException("The read before has never ended.");
+        throw new TimeoutException("The previous read did not end.");
     }
 }

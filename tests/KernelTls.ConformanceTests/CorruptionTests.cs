@@ -3,7 +3,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
 
-/// <summary>Records that somebody has changed on their way (RFC 8446, section 5.2).</summary>
+/// <summary>Tests records that were changed in transit (RFC 8446, section 5.2).</summary>
 public class CorruptionTests
 {
     public static TheoryData<TlsMode, SslProtocols> All => Modes.All;

@@ -9,13 +9,15 @@ namespace KernelTls.ConformanceTests;
 #pragma warning disable CA1416 // Linux
 
 /// <summary>
-/// What is offered and accepted where the options leave it open is what the stock stream offers and accepts on the same machine:
-/// kernel TLS must not weaken what is negotiated, and a fallback must not change it. <see cref="SystemConfigurationTests"/> runs
-/// these under other openssl.cnf files.
+/// Tests that options without explicit settings offer and accept the same as the stock stream on the same machine.
 /// </summary>
+/// <remarks>
+/// Kernel TLS must not weaken the negotiation, and a fallback must not change it.
+/// <see cref="SystemConfigurationTests"/> runs these tests with other openssl.cnf files.
+/// </remarks>
 public class DefaultNegotiationTests
 {
-    /// <summary>No handshake with this name ever ends: there is no session to offer.</summary>
+    /// <summary>A host for which no handshake ever completes, so that there is no session to offer.</summary>
     private const string Host = "negotiation.test";
 
     private const SslProtocols Both = SslProtocols.Tls12 | SslProtocols.Tls13;
@@ -83,7 +85,10 @@ public class DefaultNegotiationTests
         });
     }
 
-    /// <summary>Each suite that has a number, one at a time; then all at once, weakest first, for the server's own order.</summary>
+    /// <summary>
+    /// Offers each suite that has a number, one at a time, and then all at once, weakest first, to test the server's
+    /// preference.
+    /// </summary>
     [Theory]
     [MemberData(nameof(Keys))]
     public async Task A_server_accepts_what_SslStream_accepts(TlsMode mode, string key)
@@ -129,7 +134,7 @@ public class DefaultNegotiationTests
         return chosen;
     }
 
-    /// <summary>A refusal without a word is the end of the connection.</summary>
+    /// <summary>Closes the connection after a refusal without an alert.</summary>
     private static async Task DisposeAfterAsync(Task shaking, SslStream server)
     {
         await Assert.ThrowsAnyAsync<Exception>(() => shaking);

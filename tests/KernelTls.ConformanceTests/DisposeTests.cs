@@ -136,7 +136,9 @@ public class DisposeTests
         Assert.True(pair.ServerSocket.SafeHandle.IsClosed);
     }
 
-    /// <summary>As a server's connections are that were aborted: there is nothing left to say, and nothing to throw.</summary>
+    /// <summary>
+    /// Tests a connection that was aborted, as by a server: nothing can be sent, and nothing may be thrown.
+    /// </summary>
     [Theory]
     [MemberData(nameof(All))]
     public async Task Disposing_after_the_socket_was_closed_throws_nothing_within(TlsMode mode, SslProtocols version)
@@ -173,7 +175,7 @@ public class DisposeTests
         }
     }
 
-    /// <summary>The send buffer is full when the stream is disposed: the end must wait for room.</summary>
+    /// <summary>The send buffer is full when the stream is disposed, so close_notify must wait for space.</summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
     public async Task Disposing_after_a_large_write_loses_neither_data_nor_the_end(TlsMode mode, SslProtocols version)
@@ -202,7 +204,7 @@ public class DisposeTests
         }
     }
 
-    /// <summary>The peer reads only once the client is being disposed with its send buffer full.</summary>
+    /// <summary>The peer begins to read only while the client is being disposed with a full send buffer.</summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
     public async Task Disposing_waits_a_while_for_a_peer_that_reads_late(TlsMode mode, SslProtocols version)
@@ -250,7 +252,7 @@ public class DisposeTests
         Assert.True(e is ObjectDisposedException or IOException, $"{e}");
     }
 
-    /// <summary>Writes until the socket does not ask for more, not even a while later.</summary>
+    /// <summary>Writes until the socket has not been writable for a while.</summary>
     private static async Task<long> FillAsync(TlsPair pair)
     {
         long sent = 0;

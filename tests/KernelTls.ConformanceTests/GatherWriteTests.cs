@@ -5,10 +5,10 @@ using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
 
-/// <summary>Writes of many segments, in every mode of KtlsStream; SslStream has no such write.</summary>
+/// <summary>Tests writes of many segments in every mode of KtlsStream. SslStream has no such write.</summary>
 public class GatherWriteTests
 {
-    /// <summary>A payload of more than this per record says that segments shared it.</summary>
+    /// <summary>The record payload above which segments must have shared a record.</summary>
     private const int FullRecord = 16_384;
 
     public static TheoryData<TlsMode, SslProtocols> Own =>
@@ -36,7 +36,7 @@ public class GatherWriteTests
             await client.WriteAsync(data).InTime($"{sizes.Length} segments of {data.Length} bytes");
             position += data.Length;
 
-            // In turn with ordinary writes.
+            // Alternates with ordinary writes.
             await client.WriteAsync(Pattern.At(position++, 1)).InTime();
         }
 
@@ -132,7 +132,7 @@ public class GatherWriteTests
         await Assert.ThrowsAsync<ObjectDisposedException>(async () => await client.WriteAsync(Segments(0, [1, 1])));
     }
 
-    /// <summary>The pattern's bytes from a position on, each segment in an array of its own.</summary>
+    /// <summary>Returns the pattern's bytes from a position, with each segment in a separate array.</summary>
     internal static ReadOnlySequence<byte> Segments(long position, int[] sizes)
     {
         Segment? first = null;

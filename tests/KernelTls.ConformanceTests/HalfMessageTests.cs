@@ -6,9 +6,12 @@ using KernelTls.Tests;
 namespace KernelTls.ConformanceTests;
 
 /// <summary>
-/// A key update that the application asks for while half of a handshake message of the peer's is in: OpenSSL can send none, and
-/// nothing else is lost. The message is a ticket with the client's certificate in it, in records of 512 bytes.
+/// Tests a key update that the application requests while only a part of a handshake message from the peer has arrived.
 /// </summary>
+/// <remarks>
+/// OpenSSL cannot send one then, and nothing else must be lost. The message is a ticket that contains the client's
+/// certificate, in records of 512 bytes.
+/// </remarks>
 public class HalfMessageTests
 {
     public static TheoryData<TlsMode> OnOpenSsl => [.. Modes.OnOpenSsl];
@@ -30,12 +33,13 @@ public class HalfMessageTests
         await client.ShakeClientAsync(options).InTime("the handshake");
         await relay.FirstPassed.InTime("the first record behind the handshake");
 
-        // The read takes the record that has come, and waits for the next.
+        // The read processes the record that has arrived, and waits for the next.
         client.ReadTimeout = (int)Limits.Absence.TotalMilliseconds;
         await Assert.ThrowsAsync<IOException>(() => Limits.Blocking(() => client.Read(new byte[100])).InTime());
         await Assert.ThrowsAsync<IOException>(() => client.UpdateKeysAsync(requestPeerUpdate: false).InTime("a key update that cannot be"));
 
-        // Once a read has taken the rest, everything is possible: until then OpenSSL writes nothing, on SslStream neither.
+        // Once a read has processed the rest, updates are possible. Until then OpenSSL writes nothing, on SslStream
+        // either.
         byte[] answer = new byte[6];
         client.ReadTimeout = Timeout.Infinite;
         Task reading = client.ReadExactlyAsync(answer).AsTask();
@@ -46,7 +50,7 @@ public class HalfMessageTests
         Assert.Equal("olleh\n"u8.ToArray(), answer);
     }
 
-    /// <summary>Tries until the read has taken the message; each failure leaves the connection as it was.</summary>
+    /// <summary>Tries until the read has processed the message. Each failure leaves the connection unchanged.</summary>
     private static async Task UpdateAsync(KtlsStream client)
     {
         using PeriodicTimer timer = new(TimeSpan.FromMilliseconds(20));
@@ -57,7 +61,7 @@ public class HalfMessageTests
                 await client.UpdateKeysAsync(requestPeerUpdate: false).InTime("a key update");
                 return;
             }
-            catch (IOException e) when (e.Message.Contains("in the midst of a handshake message", StringComparison.Ordinal))
+            catch (IOException e) when (e.Message.Contains("Only a part of a handshake message", StringComparison.Ordinal))
             {
                 Assert.True(Environment.TickCount64 < deadline, $"Waited {Limits.Wait.TotalSeconds} s for the rest of the message to be read.");
                 await timer.WaitForNextTickAsync();
@@ -65,7 +69,7 @@ public class HalfMessageTests
         }
     }
 
-    /// <summary>Holds what the server sends behind the first record that follows the client's last flight.</summary>
+    /// <summary>Holds what the server sends after the first record that follows the client's last flight.</summary>
     private sealed class TicketRelay : IDisposable
     {
         private const int HeaderSize = 5;
@@ -118,7 +122,8 @@ public class HalfMessageTests
                     await input.ReadExactlyAsync(body);
                     bool isTicket = !fromClient && _clientFinished;
 
-                    // The server answers the client's last flight, which begins with its ChangeCipherSpec, with the ticket.
+                    // The server answers the client's last flight, which begins with its ChangeCipherSpec, with the
+                    // ticket.
                     _clientFinished |= fromClient && header[0] == ChangeCipherSpec;
                     if (isTicket && _firstPassed.Task.IsCompleted)
                     {
@@ -134,7 +139,7 @@ public class HalfMessageTests
             }
             catch (Exception e) when (e is IOException or ObjectDisposedException)
             {
-                // One end has closed.
+                // One end has closed the connection.
                 to.Dispose();
             }
         }

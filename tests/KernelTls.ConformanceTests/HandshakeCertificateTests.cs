@@ -5,14 +5,14 @@ using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
 
-/// <summary>Certificates in handshakes whose both ends are in the mode under test.</summary>
+/// <summary>Tests certificates in handshakes with both ends in the mode under test.</summary>
 public class HandshakeCertificateTests
 {
     public static TheoryData<TlsMode, SslProtocols> All => Modes.All;
 
     public static TheoryData<TlsMode, SslProtocols> OnOpenSsl => Modes.AllOnOpenSsl;
 
-    /// <summary>SslStream's own answer depends on the version and on resumption.</summary>
+    /// <summary>SslStream's own result depends on the version and on resumption.</summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
     public async Task A_client_certificate_that_nobody_asked_for_authenticates_nobody(TlsMode mode, SslProtocols version)
@@ -44,7 +44,7 @@ public class HandshakeCertificateTests
                 };
             });
 
-        // Both ends count as authenticated once data has come through.
+        // Both ends count as authenticated once data has arrived.
         await pair.Client.WriteAsync(new byte[1]).InTime();
         await pair.Server.ReadExactlyAsync(new byte[1]).InTime();
         Assert.Equal(SslPolicyErrors.None, verdict);

@@ -7,13 +7,26 @@ using KernelTls.Tests;
 namespace KernelTls.ConformanceTests;
 
 /// <summary>
-/// Side by side: what fails on SslStream fails on KtlsStream, with the same type of exception, and on the other end, too.
+/// Compares failures: what fails on SslStream fails on KtlsStream with the same type of exception, and on the other end
+/// too.
 /// </summary>
 public class HandshakeFailureTests
 {
     private sealed record Outcome(Exception? Client, Exception? Server);
 
+    private static readonly Dictionary<string, (bool IsServer, Action<SslClientAuthenticationOptions, SslServerAuthenticationOptions> Spoil)> s_failures = new()
+    {
+        ["wrong host"] = (false, (c, _) => c.TargetHost = "other.test"),
+        ["refused by the callback"] = (false, (c, _) => c.RemoteCertificateValidationCallback = (_, _, _, _) => false),
+        ["untrusted client"] = (true, Untrusted),
+        ["no client certificate"] = (true, (_, s) => s.ClientCertificateRequired = true),
+        ["server without a version in common"] = (true, NoVersion),
+        ["client without a version in common"] = (false, NoVersion),
+    };
+
     public static TheoryData<TlsMode, SslProtocols> OnOpenSsl => Modes.AllOnOpenSsl;
+
+    public static TheoryData<TlsMode, SslProtocols, string> Failures => Modes.AllWith<string>(s_failures.Keys);
 
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
@@ -195,28 +208,43 @@ public class HandshakeFailureTests
     }
 
     [Theory]
-    [MemberData(nameof(OnOpenSsl))]
-    public async Task A_failed_handshake_fails_everything_after_it(TlsMode mode, SslProtocols version)
+    [MemberData(nameof(Failures))]
+    public async Task A_failed_handshake_fails_everything_after_it_as_on_SslStream(TlsMode mode, SslProtocols version, string what)
     {
-        foreach (TlsMode each in new[] { TlsMode.Stock, mode })
+        (bool isServer, Action<SslClientAuthenticationOptions, SslServerAuthenticationOptions> spoil) = s_failures[what];
+        async Task<string> UseAsync(TlsMode each)
         {
-            await using TlsPair pair = await TlsPair.CreateAsync(each, each);
-            SslClientAuthenticationOptions options = Handshakes.ClientOptions(version);
-            options.TargetHost = "other.test";
-            Task server = pair.Server.ShakeServerAsync(Handshakes.ServerOptions(version));
-            await Assert.ThrowsAsync<AuthenticationException>(() => pair.Client.ShakeClientAsync(options).InTime());
+            await using TlsPair pair = await TlsPair.CreateAsync(isServer ? TlsMode.Stock : each, isServer ? each : TlsMode.Stock);
+            SslClientAuthenticationOptions client = Handshakes.ClientOptions(version);
+            SslServerAuthenticationOptions server = Handshakes.ServerOptions(version);
+            spoil(client, server);
+            SslStream failing = isServer ? pair.Server : pair.Client;
+            Task ShakeAsync() => isServer ? failing.ShakeServerAsync(server) : failing.ShakeClientAsync(client);
+            Task other = isServer ? pair.Client.ShakeClientAsync(client) : pair.Server.ShakeServerAsync(server);
+            await Assert.ThrowsAsync<AuthenticationException>(() => ShakeAsync().InTime());
 
-            await Assert.ThrowsAsync<AuthenticationException>(() => pair.Client.ShakeClientAsync(options).InTime());
-            await Assert.ThrowsAsync<AuthenticationException>(() => pair.Client.WriteAsync(new byte[1]).InTime());
-            await Assert.ThrowsAsync<AuthenticationException>(() => pair.Client.ReadAsync(new byte[1]).InTime());
-            Assert.False(pair.Client.IsAuthenticated);
-            pair.ClientSocket.Dispose();
-            await Record.ExceptionAsync(() => server.InTime());
-            Assert.True(server.IsCompleted);
+            string[] uses =
+            [
+                Shape(await Record.ExceptionAsync(() => failing.WriteAsync(new byte[1]).InTime())),
+                Shape(await Record.ExceptionAsync(() => failing.ReadAsync(new byte[1]).InTime())),
+                Shape(await Record.ExceptionAsync(() => Limits.Blocking(() => failing.Write(new byte[1])).InTime())),
+                Shape(await Record.ExceptionAsync(() => Limits.Blocking(() => failing.ReadByte()).InTime())),
+            ];
+            Assert.False(failing.IsAuthenticated);
+            (isServer ? pair.ServerSocket : pair.ClientSocket).Dispose();
+            await Record.ExceptionAsync(() => other.InTime("the other end's handshake"));
+            await Assert.ThrowsAnyAsync<Exception>(() => ShakeAsync().InTime("a second handshake"));
+            return string.Join(", ", uses);
         }
+
+        string actual = await SideBySide.RunAsync(mode, UseAsync);
+        Assert.DoesNotContain("good", actual, StringComparison.Ordinal);
     }
 
-    /// <summary>The verdict comes during the handshake, so the peer is told (SslStream judges after it, and just closes).</summary>
+    /// <summary>
+    /// The peer is refused during the handshake, so it receives an alert. (SslStream validates after it and just
+    /// closes.)
+    /// </summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
     public async Task The_refused_peer_is_told_why(TlsMode mode, SslProtocols version)
@@ -243,6 +271,17 @@ public class HandshakeFailureTests
         }
     }
 
+    private static string Shape(Exception? e) => $"{new Ending(e, null)}";
+
+    private static void Untrusted(SslClientAuthenticationOptions client, SslServerAuthenticationOptions server)
+    {
+        client.ClientCertificateContext = Certificates.Context(Certificates.SelfSigned);
+        server.ClientCertificateRequired = true;
+    }
+
+    private static void NoVersion(SslClientAuthenticationOptions client, SslServerAuthenticationOptions server) =>
+        server.EnabledSslProtocols = client.EnabledSslProtocols == SslProtocols.Tls12 ? SslProtocols.Tls13 : SslProtocols.Tls12;
+
     private static async Task AssertSameAsync<TException>(
         TlsMode mode,
         SslProtocols version,
@@ -255,8 +294,9 @@ public class HandshakeFailureTests
         Outcome expected = await TryAsync(TlsMode.Stock, version, client, server);
         Outcome actual = await TryAsync(mode, version, client, server);
 
-        Assert.IsType<TException>(serverFails ? expected.Server : expected.Client);
-        Assert.IsType<TException>(serverFails ? actual.Server : actual.Client);
+        Exception cause = (serverFails ? expected.Server : expected.Client)!;
+        Assert.IsType<TException>(cause is AuthenticationException { InnerException: TException inner } ? inner : cause);
+        Assert.Equal(Shape(cause), Shape(serverFails ? actual.Server : actual.Client));
         if (bothFail)
         {
             HandshakePeerTests.AssertSame(expected.Client!, actual.Client!);
@@ -264,7 +304,9 @@ public class HandshakeFailureTests
         }
     }
 
-    /// <summary>Both ends in one mode; an end that fails closes its socket, an end that does not reads a byte.</summary>
+    /// <summary>
+    /// Runs both ends in one mode. An end that fails closes its socket; an end that succeeds reads a byte.
+    /// </summary>
     private static async Task<Outcome> TryAsync(
         TlsMode mode,
         SslProtocols version,

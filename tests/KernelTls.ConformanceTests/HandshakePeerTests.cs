@@ -6,7 +6,7 @@ using KernelTls.Tests;
 namespace KernelTls.ConformanceTests;
 
 /// <summary>
-/// Side by side: a peer that does not speak TLS, or stops in the midst of it, makes a handshake fail on KtlsStream with the same
+/// Compares handshakes with a peer that does not use TLS or stops in the middle: they fail on KtlsStream with the same
 /// type of exception as on SslStream.
 /// </summary>
 public class HandshakePeerTests
@@ -88,7 +88,7 @@ public class HandshakePeerTests
             : stream.ShakeClientAsync(Handshakes.ClientOptions(SslProtocols.None));
         if (!isServer)
         {
-            // The whole ClientHello, so that closing is not a reset.
+            // Reads the whole ClientHello, so that closing is not a reset.
             byte[] hello = new byte[16 * 1024];
             Assert.NotEqual(0, await raw.ReceiveAsync(hello).WaitAsync(Limits.Wait));
         }
@@ -118,7 +118,7 @@ public class HandshakePeerTests
         return Assert.IsType<Exception>(await Record.ExceptionAsync(() => shaking.InTime($"a handshake with: {peer}")), exactMatch: false);
     }
 
-    /// <summary>The handshake begins when the peer's reset is there.</summary>
+    /// <summary>Begins the handshake after the peer's reset has arrived.</summary>
     private static async Task<Exception> MeetNobodyAsync(TlsMode mode, bool isServer)
     {
         using SocketPair sockets = await SocketPair.ConnectAsync();

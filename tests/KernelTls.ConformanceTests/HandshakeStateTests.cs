@@ -7,7 +7,10 @@ using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
 
-/// <summary>Whose the options are: read once when the handshake begins, never written, shared by as many handshakes as one likes.</summary>
+/// <summary>
+/// Tests that options are read once when the handshake begins, are never changed, and can be shared by any number of
+/// handshakes.
+/// </summary>
 public class HandshakeStateTests
 {
     private const SslProtocols Both = SslProtocols.Tls12 | SslProtocols.Tls13;
@@ -17,7 +20,7 @@ public class HandshakeStateTests
     public static TheoryData<TlsMode, string> BaseWays => Modes.With(
         "client", "server", "blocking client", "blocking server", "server's options callback");
 
-    /// <summary>The overloads with options are not virtual: these are the base class's own, in every mode.</summary>
+    /// <summary>The overloads with options are not virtual: in every mode these call the base class's.</summary>
     [Theory]
     [MemberData(nameof(BaseWays))]
     public async Task A_handshake_through_a_variable_of_type_SslStream_works(TlsMode mode, string way)
@@ -190,7 +193,7 @@ public class HandshakeStateTests
         }
     }
 
-    /// <summary>Every public property, and what is in it where it is a list or a policy.</summary>
+    /// <summary>Returns every public property, including the contents of lists and policies.</summary>
     private static string Describe(object options) => string.Join('\n', options.GetType()
         .GetProperties(BindingFlags.Public | BindingFlags.Instance)
         .Where(p => p.GetIndexParameters().Length == 0)

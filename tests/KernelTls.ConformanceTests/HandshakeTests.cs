@@ -70,7 +70,7 @@ public class HandshakeTests
         Assert.Equal(SslApplicationProtocol.Http2, pair.Server.NegotiatedApplicationProtocol);
     }
 
-    /// <summary>Side by side with SslStream under the same options: every property is what it would be there.</summary>
+    /// <summary>Compares every property with that of SslStream under the same options.</summary>
     [Theory]
     [MemberData(nameof(All))]
     public async Task The_properties_are_those_of_SslStream(TlsMode mode, SslProtocols version)

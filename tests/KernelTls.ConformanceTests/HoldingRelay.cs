@@ -4,8 +4,8 @@ using KernelTls.Tests;
 namespace KernelTls.ConformanceTests;
 
 /// <summary>
-/// A connection through a relay that passes one direction on up to the sender's ChangeCipherSpec, which precedes its Finished,
-/// and holds everything from there, to be sent on in pieces of any size.
+/// Connects through a relay that passes one direction up to the sender's ChangeCipherSpec, which precedes its Finished,
+/// and holds everything from there, to be sent in pieces of any size.
 /// </summary>
 internal sealed class HoldingRelay : IDisposable
 {
@@ -28,10 +28,10 @@ internal sealed class HoldingRelay : IDisposable
         _ = PassAsync(server, client, !holdsClient);
     }
 
-    /// <summary>The client's and the server's socket.</summary>
+    /// <summary>Gets the sockets of the client and the server.</summary>
     public SocketPair Ends { get; }
 
-    /// <summary>How many bytes are held.</summary>
+    /// <summary>Gets the number of bytes held.</summary>
     public int Held
     {
         get
@@ -43,7 +43,7 @@ internal sealed class HoldingRelay : IDisposable
         }
     }
 
-    /// <summary>How many whole records are held.</summary>
+    /// <summary>Gets the number of complete records held.</summary>
     public int HeldRecords
     {
         get
@@ -64,7 +64,7 @@ internal sealed class HoldingRelay : IDisposable
     public static async Task<HoldingRelay> ConnectAsync(bool holdsClient) =>
         new(await SocketPair.ConnectAsync(), await SocketPair.ConnectAsync(), holdsClient);
 
-    /// <summary>Sends this many of the bytes that are held on, in one segment.</summary>
+    /// <summary>Sends this many of the bytes held, in one segment.</summary>
     public async Task SendAsync(int count)
     {
         byte[] piece;
@@ -77,7 +77,7 @@ internal sealed class HoldingRelay : IDisposable
         await SendAllAsync(_to, piece);
     }
 
-    /// <summary>Sends bytes that nobody has given to the relay.</summary>
+    /// <summary>Sends bytes that did not come from either end.</summary>
     public Task InjectAsync(ReadOnlyMemory<byte> bytes) => SendAllAsync(_to, bytes);
 
     public void Dispose()
@@ -86,7 +86,7 @@ internal sealed class HoldingRelay : IDisposable
         _far.Dispose();
     }
 
-    /// <summary>Ends with either socket.</summary>
+    /// <summary>Relays until either socket ends.</summary>
     private async Task PassAsync(Socket from, Socket to, bool holds)
     {
         byte[] buffer = new byte[16 * 1024];
@@ -101,7 +101,7 @@ internal sealed class HoldingRelay : IDisposable
                     continue;
                 }
 
-                // Record by record, until the one from which on everything is held.
+                // Record by record, until the one from which everything is held.
                 record.AddRange(buffer.AsSpan(0, read));
                 while (!_holds && record.Count >= HeaderSize && record.Count >= LengthOf(record))
                 {

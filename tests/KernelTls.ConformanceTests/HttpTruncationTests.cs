@@ -8,12 +8,15 @@ using KernelTls.Tests;
 namespace KernelTls.ConformanceTests;
 
 /// <summary>
-/// HttpClient and a server that closes without close_notify, as every stock .NET server does: what it does by itself (another
-/// connection, another try), and that it tells a body that was cut short wherever HTTP says how long it is.
+/// Tests HttpClient with a server that closes without close_notify, as every stock .NET server does: it retries on
+/// another connection, and it detects a truncated body whenever HTTP defines the length.
 /// </summary>
 public class HttpTruncationTests
 {
     private const string Good = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+    /// <summary>A response that only the end of the connection ends.</summary>
+    private const string WithoutLength = "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nok";
 
     public static TheoryData<TlsMode> Every => [.. Modes.Every];
 
@@ -22,7 +25,7 @@ public class HttpTruncationTests
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n",
         "HTTP/1.1 200 OK\r\nContent-Le");
 
-    /// <summary>The server closes a connection that it kept open, as the second request is on its way.</summary>
+    /// <summary>The server closes a kept-alive connection while the second request is in transit.</summary>
     [Theory]
     [MemberData(nameof(Every))]
     public async Task A_request_on_a_connection_that_the_server_closes_is_sent_again_on_another(TlsMode mode)
@@ -33,15 +36,10 @@ public class HttpTruncationTests
             Task<int> serving = listener.ServeAsync(
                 async first =>
                 {
-                    await ReadHeadAsync(first);
-                    await first.WriteAsync(Encoding.ASCII.GetBytes(Good));
+                    await AnswerAsync(first, Good);
                     await ReadHeadAsync(first);
                 },
-                async second =>
-                {
-                    await ReadHeadAsync(second);
-                    await second.WriteAsync(Encoding.ASCII.GetBytes(Good));
-                });
+                second => AnswerAsync(second, Good));
             using HttpClient client = NewClient(each);
             string answers = await AskAsync(client, listener.Address) + ", " + await AskAsync(client, listener.Address);
             return $"{answers}: {await serving.InTime("the server to serve two connections")}";
@@ -49,7 +47,7 @@ public class HttpTruncationTests
         Assert.Equal("ok, ok: 2", came);
     }
 
-    /// <summary>The server closes while nothing is asked of it: the pool drops the connection.</summary>
+    /// <summary>The server closes an idle connection, and the pool drops it.</summary>
     [Theory]
     [MemberData(nameof(Every))]
     public async Task A_connection_that_the_server_closed_while_it_was_idle_is_not_used(TlsMode mode)
@@ -57,13 +55,7 @@ public class HttpTruncationTests
         string came = await SideBySide.RunAsync(mode, async each =>
         {
             using Listener listener = new();
-            async Task Answer(SslStream stream)
-            {
-                await ReadHeadAsync(stream);
-                await stream.WriteAsync(Encoding.ASCII.GetBytes(Good));
-            }
-
-            Task<int> serving = listener.ServeAsync(Answer, Answer);
+            Task<int> serving = listener.ServeAsync(first => AnswerAsync(first, Good), second => AnswerAsync(second, Good));
             using HttpClient client = NewClient(each);
             string first = await AskAsync(client, listener.Address);
             await listener.FirstClosed.InTime("the server to close its first connection");
@@ -79,11 +71,7 @@ public class HttpTruncationTests
         string came = await SideBySide.RunAsync(mode, async each =>
         {
             using Listener listener = new();
-            Task<int> serving = listener.ServeAsync(async stream =>
-            {
-                await ReadHeadAsync(stream);
-                await stream.WriteAsync(Encoding.ASCII.GetBytes(answer));
-            });
+            Task<int> serving = listener.ServeAsync(stream => AnswerAsync(stream, answer));
             using HttpClient client = NewClient(each);
             string said = await AskAsync(client, listener.Address);
             await serving.InTime("the server");
@@ -92,7 +80,10 @@ public class HttpTruncationTests
         Assert.Equal("HttpRequestException ResponseEnded", came);
     }
 
-    /// <summary>Only the end of the connection ends such a body: HTTP cannot tell, and the stock handler takes it for whole.</summary>
+    /// <summary>
+    /// Only the end of the connection ends such a body: HTTP cannot detect a truncation, and the stock handler accepts
+    /// the body as complete.
+    /// </summary>
     [Theory]
     [MemberData(nameof(Every))]
     public async Task A_body_without_a_length_ends_with_the_connection(TlsMode mode)
@@ -100,11 +91,7 @@ public class HttpTruncationTests
         string came = await SideBySide.RunAsync(mode, async each =>
         {
             using Listener listener = new();
-            Task<int> serving = listener.ServeAsync(async stream =>
-            {
-                await ReadHeadAsync(stream);
-                await stream.WriteAsync("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nok"u8.ToArray());
-            });
+            Task<int> serving = listener.ServeAsync(stream => AnswerAsync(stream, WithoutLength));
             using HttpClient client = NewClient(each);
             string said = await AskAsync(client, listener.Address);
             await serving.InTime("the server");
@@ -113,24 +100,20 @@ public class HttpTruncationTests
         Assert.Equal("ok", came);
     }
 
-    /// <summary>Who would rather have the error than the other try says so.</summary>
+    /// <summary>An application can choose the error instead of the retry.</summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
     public async Task Options_that_forbid_truncation_make_it_an_error(TlsMode mode)
     {
         using Listener listener = new();
-        Task<int> serving = listener.ServeAsync(async stream =>
-        {
-            await ReadHeadAsync(stream);
-            await stream.WriteAsync("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nok"u8.ToArray());
-        });
+        Task<int> serving = listener.ServeAsync(stream => AnswerAsync(stream, WithoutLength));
         using HttpClient client = NewClient(mode, allowTruncation: false);
 
         Assert.StartsWith(nameof(HttpRequestException), await AskAsync(client, listener.Address), StringComparison.Ordinal);
         await serving.InTime("the server");
     }
 
-    /// <summary>HTTP/2 by hand: settings, the head of an answer, and some of its body.</summary>
+    /// <summary>Tests HTTP/2 with raw frames: settings, the head of a response, and a part of its body.</summary>
     [Theory]
     [MemberData(nameof(Every))]
     public async Task An_answer_over_HTTP_2_that_is_cut_short_is_an_error(TlsMode mode)
@@ -145,6 +128,7 @@ public class HttpTruncationTests
                 byte[] status200 = [0, 0, 1, 1, 4, 0, 0, 0, 1, 0x88];
                 byte[] data = [0, 0, 2, 0, 0, 0, 0, 0, 1, (byte)'o', (byte)'k'];
                 await stream.WriteAsync((byte[])[.. settings, .. status200, .. data]);
+                await listener.EndSendingAsync();
             });
             using HttpClient client = NewClient(each, version: "2.0");
             string said = await AskAsync(client, listener.Address);
@@ -186,6 +170,12 @@ public class HttpTruncationTests
         };
     }
 
+    private static async Task AnswerAsync(SslStream stream, string answer)
+    {
+        await ReadHeadAsync(stream);
+        await stream.WriteAsync(Encoding.ASCII.GetBytes(answer));
+    }
+
     private static async Task ReadHeadAsync(SslStream stream)
     {
         byte[] one = new byte[1];
@@ -195,7 +185,7 @@ public class HttpTruncationTests
         }
     }
 
-    /// <summary>The connection preface (RFC 9113, 3.4) and all frames up to the first request's head.</summary>
+    /// <summary>Reads the connection preface (RFC 9113, 3.4) and all frames up to the first request's head.</summary>
     private static async Task ReadHttp2RequestAsync(SslStream stream)
     {
         const byte headers = 1;
@@ -208,7 +198,9 @@ public class HttpTruncationTests
         }
     }
 
-    /// <summary>A server of stock streams: one piece of work for each connection, then Dispose, which sends no close_notify.</summary>
+    /// <summary>
+    /// A server of stock streams: runs one action for each connection and disposes it, which sends no close_notify.
+    /// </summary>
     private sealed class Listener : IDisposable
     {
         private readonly Socket _socket = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
@@ -223,16 +215,18 @@ public class HttpTruncationTests
 
         public Uri Address { get; }
 
+        private Socket? Accepted { get; set; }
+
         public Task FirstClosed => _firstClosed.Task;
 
-        /// <summary>How many connections were served.</summary>
+        /// <summary>Serves connections and returns their number.</summary>
         public async Task<int> ServeAsync(params Func<SslStream, Task>[] work)
         {
             int served = 0;
             foreach (Func<SslStream, Task> each in work)
             {
-                Socket accepted = await _socket.AcceptAsync().InTime("a connection of HttpClient");
-                await using SslStream stream = new(new NetworkStream(accepted, ownsSocket: true));
+                Accepted = await _socket.AcceptAsync().InTime("a connection of HttpClient");
+                await using SslStream stream = new(new NetworkStream(Accepted, ownsSocket: true));
                 SslServerAuthenticationOptions options = Handshakes.ServerOptions(SslProtocols.Tls13);
                 options.ApplicationProtocols = [SslApplicationProtocol.Http2, SslApplicationProtocol.Http11];
                 await stream.AuthenticateAsServerAsync(options).InTime("the server's handshake");
@@ -243,6 +237,26 @@ public class HttpTruncationTests
             }
 
             return served;
+        }
+
+        /// <summary>
+        /// Sends FIN, and receives until the client closes the connection. A closed socket would answer the client's next
+        /// frame with a reset, and the client's error would depend on what it meets first.
+        /// </summary>
+        public async Task EndSendingAsync()
+        {
+            Accepted!.Shutdown(SocketShutdown.Send);
+            byte[] buffer = new byte[1000];
+            try
+            {
+                while (await Accepted.ReceiveAsync(buffer).InTime("the client to close the connection") > 0)
+                {
+                }
+            }
+            catch (SocketException e) when (e.SocketErrorCode == SocketError.ConnectionReset)
+            {
+                // The client has closed it, too.
+            }
         }
 
         public void Dispose() => _socket.Dispose();

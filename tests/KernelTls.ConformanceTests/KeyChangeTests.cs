@@ -4,12 +4,16 @@ using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
 
-/// <summary>Keys that this end changes: asked for (UpdateKeysAsync), or because one is good for so many records.</summary>
+/// <summary>
+/// Tests key changes of this end: requested by UpdateKeysAsync, or because a key has reached its record limit.
+/// </summary>
 public class KeyChangeTests
 {
     public static TheoryData<TlsMode> OnOpenSsl => [.. Modes.OnOpenSsl];
 
-    /// <summary>Where the kernel cannot change keys and a run is limited to it, OpenSSL does: one of them, whatever the limit.</summary>
+    /// <summary>
+    /// Gets the modes that can change keys. If a run is limited to a kernel that cannot, OpenSSL is used instead.
+    /// </summary>
     public static IEnumerable<TlsMode> ChangingModes => Modes.OnOpenSsl.Where(CanChange).DefaultIfEmpty(TlsMode.DirectOpenSsl);
 
     public static TheoryData<TlsMode> Changing => [.. ChangingModes];
@@ -131,8 +135,8 @@ public class KeyChangeTests
     }
 
     /// <summary>
-    /// OpenSSL would answer the first request when it reads the second one: in the midst of what is being sent under the old
-    /// key, and into a socket that has no room.
+    /// OpenSSL would answer the first request when it reads the second one: in the middle of data that is being sent
+    /// under the old key, and into a socket without space.
     /// </summary>
     [Theory]
     [Trait("Pitfall", "3")]
@@ -163,6 +167,59 @@ public class KeyChangeTests
         await pair.ExchangeAsync();
     }
 
+    /// <summary>
+    /// An application that only sends reads no KeyUpdate. Its peer would repeat its request with each record it
+    /// receives, and receive more and more data under one key.
+    /// </summary>
+    [Theory]
+    [Trait("Pitfall", "3")]
+    [MemberData(nameof(Changing))]
+    public async Task A_request_is_answered_while_this_end_only_sends(TlsMode mode)
+    {
+        const int Size = 4 << 20;
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, SslProtocols.Tls13);
+        using AnswerCount answers = new();
+        await ((KtlsStream)pair.Client).UpdateKeysAsync(requestPeerUpdate: true).InTime();
+
+        Task received = Pattern.ReceiveAsync(pair.Client, Size);
+        await Pattern.SendAsync(pair.Server, Size, chunk: 100_000).InTime("sending");
+        await received.InTime("what was sent");
+
+        Assert.Equal(1, answers.Count);
+        await ExchangeAsync(pair);
+    }
+
+    /// <summary>A read may begin at any time, even while the sending half processes control records.</summary>
+    [Theory]
+    [MemberData(nameof(Changing))]
+    public async Task Reads_begin_and_end_while_this_end_sends_and_is_asked_for_keys(TlsMode mode)
+    {
+        const int Rounds = 100;
+        const int Answer = 200_000;
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, SslProtocols.Tls13);
+        Task sending = Pattern.SendAsync(pair.Server, (long)Rounds * Answer);
+        Task asking = Task.Run(async () =>
+        {
+            for (int i = 0; i < Rounds; i++)
+            {
+                await ((KtlsStream)pair.Client).UpdateKeysAsync(requestPeerUpdate: true);
+                await pair.Client.WriteAsync(Pattern.At(i, 1));
+                await Task.Yield();
+            }
+        });
+        Task answered = Pattern.ReceiveAsync(pair.Client, (long)Rounds * Answer);
+
+        for (int i = 0; i < Rounds; i++)
+        {
+            await Pattern.ReceiveAsync(pair.Server, 1, position: i).InTime($"byte {i}");
+            await Task.Yield();
+        }
+
+        await asking.InTime("the key updates");
+        await Task.WhenAll(sending, answered).InTime("what the server sends");
+        await ExchangeAsync(pair);
+    }
+
     [Theory]
     [Trait("Pitfall", "4")]
     [MemberData(nameof(Changing))]
@@ -185,7 +242,7 @@ public class KeyChangeTests
         await Assert.ThrowsAsync<KtlsRekeyException>(() => pair.Server.ReadAsync(new byte[1]).InTime());
         if (mode == TlsMode.Kernel)
         {
-            // One more for each second that it took.
+            // One more for each second that passed.
             Assert.InRange(Statistics(mode).ReceiveRekeyOk - before.ReceiveRekeyOk, 128, 128 + (long)Limits.Wait.TotalSeconds);
         }
 
@@ -222,7 +279,7 @@ public class KeyChangeTests
         {
             await WriteAsync(pair, count: 18);
 
-            // After 5, 10 and 15.
+            // After records 5, 10 and 15.
             AssertChanges(mode, before, 3);
             return;
         }
@@ -236,7 +293,7 @@ public class KeyChangeTests
 
         Assert.Equal(KtlsRekeyFailure.RecordLimit, Assert.Throws<KtlsRekeyException>(() => pair.Client.WriteByte(1)).Failure);
 
-        // A clean end for the peer, and the other half goes on.
+        // The peer sees a clean end, and the other half stays open.
         Assert.Equal(0, await pair.Server.ReadAsync(new byte[1]).InTime());
         await pair.Server.WriteAsync(Pattern.At(0, 100)).InTime();
         await Pattern.ReceiveAsync(pair.Client, 100).InTime();
@@ -253,7 +310,7 @@ public class KeyChangeTests
         TlsStatistics before = Statistics(mode);
         byte[] data = Pattern.Take(64 * Record);
 
-        // 64 records: the keys after the first are good for 54 more.
+        // 64 records: the keys after the first are used for 54 of them.
         Task receiving = Pattern.ReceiveAsync(pair.Server, data.Length);
         await client.WriteAsync(data).InTime();
         await receiving.InTime();
@@ -264,7 +321,7 @@ public class KeyChangeTests
         await Limits.Blocking(() => client.Write(data)).InTime();
         await receiving.InTime();
 
-        // 6 records are left of the last key.
+        // 6 records remain of the last key.
         AssertChanges(mode, before, 6);
     }
 
@@ -283,7 +340,10 @@ public class KeyChangeTests
 
     private static TlsStatistics Statistics(TlsMode mode) => mode == TlsMode.Kernel ? TlsStatistics.Read() : default;
 
-    /// <summary>The kernel counts each change once per end; without it, that data arrived is what can be seen.</summary>
+    /// <summary>
+    /// Asserts the number of changes. The kernel counts each change once per end; without it, only the arrival of the
+    /// data can be observed.
+    /// </summary>
     private static void AssertChanges(TlsMode mode, TlsStatistics before, int expected)
     {
         if (mode == TlsMode.Kernel)

@@ -6,7 +6,9 @@ using Microsoft.Win32.SafeHandles;
 
 namespace KernelTls.ConformanceTests;
 
-/// <summary>Keys that change only when there is room, which nobody makes: what waits for them ends with its token or its time.</summary>
+/// <summary>
+/// Tests key changes that wait for space that never comes: the wait ends with its token or its timeout.
+/// </summary>
 public class KeyChangeWaitTests
 {
     public static TheoryData<TlsMode> Changing => KeyChangeTests.Changing;
@@ -17,20 +19,14 @@ public class KeyChangeWaitTests
         .. KeyChangeTests.ChangingModes.Select(m => new TheoryDataRow<TlsMode, int>(m, 100)),
     ];
 
-    /// <summary>The update has the sender's turn, and waits for room that nobody makes.</summary>
+    /// <summary>The update holds the sender's gate and waits for space that never comes.</summary>
     [Theory]
     [MemberData(nameof(Changing))]
     public async Task A_blocking_write_behind_a_key_update_honours_WriteTimeout(TlsMode mode)
     {
         await using TlsPair pair = await TlsPair.ConnectAsync(mode, SslProtocols.Tls13);
         pair.ShrinkBuffers();
-
-        // The receiver takes a little more when the sender asks again, which it does after a fifth of a second.
-        while (pair.ClientSocket.Poll(TimeSpan.FromSeconds(1), SelectMode.SelectWrite))
-        {
-            pair.ClientSocket.Send(new byte[1024]);
-        }
-
+        Fill(pair.ClientSocket);
         KtlsStream client = (KtlsStream)pair.Client;
         Task update = client.UpdateKeysAsync(requestPeerUpdate: false).AsTask();
         await update.StaysPending();
@@ -44,7 +40,33 @@ public class KeyChangeWaitTests
     }
 
     /// <summary>
-    /// Each record is followed by a key update, which waits for room before the socket says that it is full: nobody makes any.
+    /// A record that the kernel cannot decrypt becomes an error of the socket, which is then always ready but never has
+    /// space. On OpenSSL the record is unknown until it is read; there the peer's reset is the error.
+    /// </summary>
+    [Theory]
+    [MemberData(nameof(Changing))]
+    public async Task A_key_update_that_waits_for_room_ends_where_the_connection_fails(TlsMode mode)
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(TlsMode.DirectOpenSsl, mode, SslProtocols.Tls13);
+        pair.ShrinkBuffers();
+        Fill(pair.ServerSocket);
+        Task update = Task.Run(async () => await ((KtlsStream)pair.Server).UpdateKeysAsync(requestPeerUpdate: false));
+        await update.StaysPending();
+
+        if (mode == TlsMode.Kernel)
+        {
+            pair.ClientSocket.Send([0xFF, 0xFF, 0xFF, 0xFF, 0xFF]);
+        }
+        else
+        {
+            pair.ClientSocket.Close(0);
+        }
+
+        await Assert.ThrowsAsync<IOException>(() => update.InTime("the key update on the failed connection"));
+    }
+
+    /// <summary>
+    /// Each record is followed by a key update, which waits for space before the socket reports that it is full.
     /// </summary>
     [Theory]
     [MemberData(nameof(ChangingSegments))]
@@ -94,5 +116,17 @@ public class KeyChangeWaitTests
             () => Limits.Blocking(() => pair.Client.Write(new byte[TlsPair.MoreThanFits])).InTime("the write to time out"));
 
         Assert.Equal(SocketError.TimedOut, Assert.IsType<SocketException>(e.InnerException).SocketErrorCode);
+    }
+
+    /// <summary>
+    /// Fills the socket with data that is not TLS, if the kernel does not encrypt. The peer must not read it.
+    /// </summary>
+    private static void Fill(Socket socket)
+    {
+        // The receiver accepts a little more when the sender probes again, after a fifth of a second.
+        while (socket.Poll(TimeSpan.FromSeconds(1), SelectMode.SelectWrite))
+        {
+            socket.Send(new byte[1024]);
+        }
     }
 }

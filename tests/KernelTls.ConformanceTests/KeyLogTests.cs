@@ -4,10 +4,8 @@ using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
 
-/// <summary>
-/// SSLKEYLOGFILE with the AppContext switch System.Net.EnableSslKeyLogging, as on SslStream. .NET reads both once, at the first
-/// handshake, so each case is a process of its own.
-/// </summary>
+/// <summary>Tests SSLKEYLOGFILE with the AppContext switch System.Net.EnableSslKeyLogging, as on SslStream.</summary>
+/// <remarks>.NET reads both once, at the first handshake, so each case runs in a separate process.</remarks>
 public class KeyLogTests
 {
     private const string ModeVariable = "KERNELTLS_KEYLOG_MODE";
@@ -33,7 +31,7 @@ public class KeyLogTests
         }
     }
 
-    /// <summary>The process of its own. Both ends log.</summary>
+    /// <summary>Runs in the separate process. Both ends log.</summary>
     [Fact(Explicit = true)]
     public async Task Shake_hands()
     {
@@ -69,7 +67,7 @@ public class KeyLogTests
         Assert.True(run.ExitCode == 0, said);
         Assert.Contains("Total: 1,", said, StringComparison.Ordinal);
 
-        // Label, client random, secret: each of a connection is there by both ends.
+        // Label, client random, secret. Both ends write each line of a connection.
         return File.Exists(directory["keys"])
             ? [.. File.ReadLines(directory["keys"]).Where(l => l != "").Select(l => l.Split(' ') is [var label, { Length: 64 }, { Length: >= 64 }] ? label : $"? {l}").Order()]
             : [];

@@ -6,9 +6,10 @@ using KernelTls.Tests;
 namespace KernelTls.ConformanceTests;
 
 /// <summary>
-/// Data that comes with the handshake's last flight, in one segment with it or cut anywhere: none of it may be read by OpenSSL
-/// before the kernel has the key. TLS 1.3: the client's flight; TLS 1.2: the server's.
+/// Tests data that arrives with the handshake's last flight, in one segment with it or split anywhere: OpenSSL must not
+/// read any of it before the kernel has the key.
 /// </summary>
+/// <remarks>The last flight is the client's in TLS 1.3 and the server's in TLS 1.2.</remarks>
 public class LastFlightTests
 {
     private const int DataSize = 20;
@@ -34,15 +35,19 @@ public class LastFlightTests
         }
     }
 
-    /// <summary>All but a few bytes of a record are there: a read waits, on no thread, and ends when the rest arrives.</summary>
+    /// <summary>
+    /// All but a few bytes of a record have arrived: a read waits without a thread and ends when the rest arrives.
+    /// </summary>
     [Theory]
     [Trait("Pitfall", "10")]
     [MemberData(nameof(All))]
     public async Task A_read_waits_for_the_rest_of_a_record(TlsMode mode, SslProtocols version) =>
         await RunAsync(mode, version, held => held - 5, Limits.Absence);
 
-    /// <summary>Both shake hands over a relay that passes the last flight, and data behind it, on in two pieces.</summary>
-    /// <returns>How many bytes that was.</returns>
+    /// <summary>
+    /// Performs the handshake over a relay that passes the last flight and the data after it in two pieces.
+    /// </summary>
+    /// <returns>The number of bytes of both.</returns>
     private static async Task<int> RunAsync(TlsMode mode, SslProtocols version, Func<int, int> cutOf, TimeSpan pause)
     {
         bool clientIsLast = version == SslProtocols.Tls13;

@@ -7,13 +7,13 @@ using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
 
-/// <summary>Alone, because it counts what the whole process holds.</summary>
+/// <summary>Runs alone, because it measures the whole process.</summary>
 [CollectionDefinition(nameof(LeakTests), DisableParallelization = true)]
 public class Alone;
 
 /// <summary>
-/// Thousands of handshakes, full, resumed and failed at each step, leave descriptors, native connections and memory as they
-/// were.
+/// Tests that thousands of handshakes, full, resumed and failed at each step, leak no descriptors, native connections
+/// or memory.
 /// </summary>
 [Collection(nameof(LeakTests))]
 public class LeakTests(ITestOutputHelper output)
@@ -55,7 +55,7 @@ public class LeakTests(ITestOutputHelper output)
             () => LoseAsync(mode, bytes: 700),
             () => CancelAsync(mode),
         ];
-        // Until pools, caches and heaps have their size.
+        // Warm-up: pools, caches and heaps reach their final size.
         await RunAsync(kinds, s_handshakes / 2);
         Footprint before = await MeasureAsync();
 
@@ -65,14 +65,14 @@ public class LeakTests(ITestOutputHelper output)
     }
 
     /// <summary>
-    /// The kernel is asked and takes nothing: on a machine without the module the stock stream takes over, in a cell OpenSSL
-    /// keeps the keys of a cipher that no kernel has (OpenSSL 3.2 leaked there).
+    /// The kernel is requested but accepts no keys: on a machine without the module the stock stream takes over; in a
+    /// cell OpenSSL keeps the keys of a cipher that no kernel implements (OpenSSL 3.2 leaked there).
     /// </summary>
     [Fact]
     [Trait("Pitfall", "20")]
     public async Task Fallbacks_leave_nothing_behind()
     {
-        // The one suite of TLS 1.3 that no kernel has, CCM_8, is below OpenSSL's default security level.
+        // CCM_8, the only TLS 1.3 suite that no kernel implements, is below OpenSSL's default security level.
         Func<Task>[] kinds = KtlsPlatform.IsSupported
             ? [() => FallBackAsync(SslProtocols.Tls12)]
             : [() => FallBackAsync(SslProtocols.Tls12), () => FallBackAsync(SslProtocols.Tls13)];
@@ -86,14 +86,14 @@ public class LeakTests(ITestOutputHelper output)
 
     private void AssertNothingLeft(string what, Footprint before, Footprint after)
     {
-        // A socket that is gone afterwards was an earlier test's: to be known, if it ever happens.
+        // A socket that disappeared belonged to an earlier test. Print it, so that it can be investigated.
         output.WriteLine(
             $"{s_handshakes} {what}: {before.Kilobytes} kB to {after.Kilobytes} kB; sockets gone: "
             + string.Join(", ", before.Sockets.Except(after.Sockets)));
         Assert.Equal(0, after.Connections);
         Assert.Empty(after.Sockets.Except(before.Sockets));
 
-        // A leak of two kilobytes each would show; the heaps' own breathing, which levels out, does not.
+        // A leak of two kilobytes each would exceed this. The variation of the heaps, which levels out, does not.
         Assert.InRange(after.Kilobytes, 0, before.Kilobytes + (2 * Math.Max(6_000, s_handshakes)));
     }
 
@@ -141,7 +141,7 @@ public class LeakTests(ITestOutputHelper output)
         Assert.False(meeting.ServerEnding.IsGood && meeting.ClientEnding.IsGood, "a handshake that had to fail went well");
     }
 
-    /// <summary>The server's flight breaks off.</summary>
+    /// <summary>Ends the connection within the server's flight.</summary>
     private static async Task LoseAsync(TlsMode mode, int bytes)
     {
         using SocketPair sockets = await SocketPair.ConnectAsync();
@@ -187,8 +187,8 @@ public class LeakTests(ITestOutputHelper output)
     }
 
     /// <summary>
-    /// The process's sockets: what they are, and of TCP's, by /proc/net/tcp, both addresses and the state. Listeners are kept
-    /// for the next connection (<see cref="SocketPair"/>).
+    /// Returns the process's sockets: their kind and, for TCP, both addresses and the state from /proc/net/tcp.
+    /// Listeners are kept for the next connection (<see cref="SocketPair"/>).
     /// </summary>
     private static List<string> OpenSockets()
     {
@@ -205,7 +205,7 @@ public class LeakTests(ITestOutputHelper output)
         ];
     }
 
-    /// <summary>What a failed end leaves to the finalizer goes with it.</summary>
+    /// <summary>Waits until the finalizer has freed what a failed end left to it.</summary>
     private static async Task Until(Func<bool> condition)
     {
         for (int i = 0; i < 100 && !condition(); i++)

@@ -5,8 +5,8 @@ using KernelTls.Tests;
 namespace KernelTls.ConformanceTests;
 
 /// <summary>
-/// What is asked of a kernel is had, or the platform's reason is the connection's. On a machine of the lab without the module
-/// that reason is certain: eng/test runs these there as well.
+/// Tests that a connection uses the kernel as requested, or has the platform's reason. On a lab machine without the
+/// module that reason is known: eng/test runs these tests there as well.
 /// </summary>
 [Trait("Pitfall", "9")]
 public class ModuleMissingTests

@@ -4,7 +4,10 @@ using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
 
-/// <summary>A stream over a wrapper, with the socket that is under it: nothing goes through the wrapper, unless the base class has it.</summary>
+/// <summary>
+/// Tests a stream over a wrapper with a named socket: no data passes through the wrapper, unless the base class uses
+/// it.
+/// </summary>
 public class NamedSocketTests
 {
     public static TheoryData<TlsMode, SslProtocols> All => Modes.AllOfKtlsStream;
@@ -46,7 +49,7 @@ public class NamedSocketTests
         Assert.Throws<ArgumentNullException>("socket", () => new KtlsStream(new NetworkStream(sockets.Client), socket: null!, false, null));
     }
 
-    /// <summary>As libraries have them, to count or to time.</summary>
+    /// <summary>A wrapper as used by libraries that count or time.</summary>
     private sealed class Wrapper(NetworkStream inner) : Stream
     {
         public long Passed { get; private set; }

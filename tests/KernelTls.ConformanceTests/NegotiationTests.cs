@@ -6,9 +6,11 @@ using KernelTls.Tests;
 namespace KernelTls.ConformanceTests;
 
 #pragma warning disable CA1416 // Linux
-#pragma warning disable SYSLIB0040 // Encryption policies that allow none are part of the contract.
+#pragma warning disable SYSLIB0040 // Encryption policies that permit no encryption are part of the contract.
 
-/// <summary>What the options let the two ends agree upon: versions, cipher suites, signatures, encryption at all.</summary>
+/// <summary>
+/// Tests what the options let both ends negotiate: versions, cipher suites, signatures, and encryption itself.
+/// </summary>
 public class NegotiationTests
 {
     private const SslProtocols Both = SslProtocols.Tls12 | SslProtocols.Tls13;
@@ -76,7 +78,10 @@ public class NegotiationTests
         }
     }
 
-    /// <summary>Suites that any engine knows, one or more for a version that is enabled: no reason to leave the mode.</summary>
+    /// <summary>
+    /// Returns whether the policy contains a suite that every engine knows for an enabled version, so that there is no
+    /// reason to leave the mode.
+    /// </summary>
     private static bool Usable(string what, SslProtocols version) => what switch
     {
         "TLS 1.2 only" or "for RSA certificates" => version is SslProtocols.Tls12 or SslProtocols.None,
@@ -116,7 +121,7 @@ public class NegotiationTests
 
                 if (allowed == "none" && kind == "RSA 2048" && version == SslProtocols.Tls12 && Modes.OnOpenSsl.Contains(mode))
                 {
-                    // On purpose: SslStream forgets PKCS #1 with SHA-224.
+                    // An intended difference: SslStream omits PKCS #1 with SHA-224.
                     Assert.NotEqual("good", await AgreeAsync(mode));
                     continue;
                 }
@@ -165,7 +170,7 @@ public class NegotiationTests
         Assert.Throws<ArgumentException>("encryptionPolicy", () => Modes.Create(mode, inner, policy: (EncryptionPolicy)9));
     }
 
-    /// <summary>The constructor's policy is for the overloads without options; options have their own.</summary>
+    /// <summary>The constructor's policy applies to the overloads without options. Options have their own.</summary>
     [Theory]
     [MemberData(nameof(All))]
     public async Task The_options_encryption_policy_goes_before_the_constructor_s(TlsMode mode, SslProtocols version)

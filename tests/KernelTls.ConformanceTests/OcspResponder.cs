@@ -7,10 +7,15 @@ using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
 
-/// <summary>openssl ocsp, which answers for the test authority, and a certificate of localhost that names it.</summary>
+/// <summary>
+/// Runs openssl ocsp, which answers for the test authority, and creates a certificate for localhost that names it.
+/// </summary>
 internal sealed class OcspResponder : IDisposable
 {
-    /// <summary>Known before the certificate is made: that one names the responder, and the responder knows it from the start.</summary>
+    /// <summary>
+    /// The serial number, fixed in advance: the certificate names the responder, and the responder must know the
+    /// certificate from the start.
+    /// </summary>
     public const string Serial = "5A01B7C3";
 
     private readonly TemporaryDirectory _directory = new();
@@ -18,7 +23,7 @@ internal sealed class OcspResponder : IDisposable
 
     private OcspResponder()
     {
-        // Good, until then, not revoked, serial number, file, subject.
+        // Valid, expiry, not revoked, serial number, file, subject.
         File.WriteAllText(_directory["index"], $"V\t491231235959Z\t\t{Serial}\tunknown\t/CN=localhost\n");
         (string authority, string key) = Certificates.WritePem(Certificates.Authority, _directory.FullName);
         _program = ExternalProgram.Start(
@@ -27,16 +32,16 @@ internal sealed class OcspResponder : IDisposable
             "ocsp", "-port", "0", "-index", _directory["index"], "-CA", authority, "-rsigner", authority, "-rkey", key, "-ndays", "2");
     }
 
-    /// <summary>A certificate for which there is a response.</summary>
+    /// <summary>Gets a certificate for which there is a response.</summary>
     public X509Certificate2 Certificate { get; private set; } = null!;
 
-    /// <summary>The program chooses its port.</summary>
+    /// <summary>Starts the program, which chooses its port.</summary>
     public static async Task<OcspResponder> StartAsync()
     {
         OcspResponder responder = new();
         try
         {
-            // ACCEPT [::]:PORT PID=…
+            // The output is: ACCEPT [::]:PORT PID=…
             await responder._program.OutputUpToAsync("ACCEPT ");
             string address = (await responder._program.OutputUpToAsync("\n")).Split(' ', '\n')[0];
             responder.Certificate = MakeCertificate(int.Parse(address.Split(':')[^1], CultureInfo.InvariantCulture));
@@ -49,7 +54,7 @@ internal sealed class OcspResponder : IDisposable
         }
     }
 
-    /// <summary>A certificate that says its status is to be asked for at this port.</summary>
+    /// <summary>Creates a certificate whose status is available at this port.</summary>
     public static X509Certificate2 MakeCertificate(int port)
     {
         using ECDsa key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
@@ -60,11 +65,13 @@ internal sealed class OcspResponder : IDisposable
         return certificate.CopyWithPrivateKey(key);
     }
 
-    /// <summary>A context that may ask for a response unless it is offline; the root alone makes the chain complete.</summary>
+    /// <summary>
+    /// Returns a context that may fetch a response unless it is offline. The root completes the chain.
+    /// </summary>
     public static SslStreamCertificateContext Context(X509Certificate2 certificate, bool offline) =>
         SslStreamCertificateContext.Create(certificate, [Certificates.Authority], offline);
 
-    /// <summary>A context that has its response.</summary>
+    /// <summary>Returns a context that has its response.</summary>
     public async Task<SslStreamCertificateContext> ReadyContextAsync()
     {
         SslStreamCertificateContext context = Context(Certificate, offline: false);
@@ -79,7 +86,7 @@ internal sealed class OcspResponder : IDisposable
         Certificate?.Dispose();
     }
 
-    /// <summary>The response, there already or on its way; what SslStream waits for nowhere.</summary>
+    /// <summary>Returns the response, once it has been fetched. SslStream never waits for it.</summary>
     [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "GetOcspResponseAsync")]
     private static extern ValueTask<byte[]?> FetchAsync(SslStreamCertificateContext context);
 }

@@ -9,12 +9,16 @@ using KernelTls.Tests;
 namespace KernelTls.ConformanceTests;
 
 /// <summary>
-/// OCSP responses that a server staples (RFC 6066, section 8): those of a context that may fetch one, once it is there. The
-/// client is openssl s_client: SslStream neither asks for a response nor shows one. The response is openssl's as well.
+/// Tests the OCSP responses that a server staples (RFC 6066, section 8): those of a context that may fetch one, once it
+/// has arrived.
 /// </summary>
+/// <remarks>
+/// The client is openssl s_client, because SslStream neither requests nor exposes a response. The responder is openssl
+/// as well.
+/// </remarks>
 public class OcspStaplingTests
 {
-    /// <summary>In the words of s_client, which OpenSSL 3.6 has changed.</summary>
+    /// <summary>The output of s_client, which OpenSSL 3.6 has changed.</summary>
     private const string NoResponse = "OCSP responses?: no (response sent|responses sent|OCSP response received)\n";
 
     public static TheoryData<TlsMode, SslProtocols> All => Modes.All;
@@ -52,7 +56,7 @@ public class OcspStaplingTests
         Assert.DoesNotContain("OCSP response", said, StringComparison.OrdinalIgnoreCase);
     }
 
-    /// <summary>Also where another context of the same certificate has a response.</summary>
+    /// <summary>Also if another context of the same certificate has a response.</summary>
     [Theory]
     [MemberData(nameof(WaysWithout))]
     public async Task No_response_is_stapled_unless_the_context_may_fetch_one(TlsMode mode, SslProtocols version, string way)
@@ -66,7 +70,9 @@ public class OcspStaplingTests
         Assert.NotNull(RuntimeInternals.OcspResponseOf(other));
     }
 
-    /// <summary>Of a bare certificate nobody knows the root here either, which alone keeps SslStream from asking.</summary>
+    /// <summary>
+    /// The root of a bare certificate is unknown here, which alone keeps SslStream from fetching a response.
+    /// </summary>
     [Theory]
     [MemberData(nameof(WaysWithout))]
     public async Task No_response_is_fetched_unless_the_context_may(TlsMode mode, SslProtocols version, string way)
@@ -110,7 +116,7 @@ public class OcspStaplingTests
         return options;
     }
 
-    /// <summary>Serves an openssl s_client, exchanges a line each way with it, and returns what it said.</summary>
+    /// <summary>Serves an openssl s_client, exchanges a line each way with it, and returns its output.</summary>
     private static async Task<string> ServeAsync(TlsMode mode, SslProtocols version, bool asks, Func<SslStream, Task> shake)
     {
         using TemporaryDirectory directory = new();
@@ -140,7 +146,7 @@ public class OcspStaplingTests
         Assert.Equal("hello\n"u8.ToArray(), line);
         await server.WriteAsync("world\n"u8.ToArray()).InTime("a line to s_client");
 
-        // This ends the program, and with it what it says. It lingers for half a second where it is not hung up on.
+        // This ends the program and its output. Without it the program would wait for half a second.
         await server.ShutdownAsync().InTime("close_notify to s_client");
         Assert.Equal(0, await server.ReadAsync(line).InTime("s_client's close_notify"));
         await server.DisposeAsync();

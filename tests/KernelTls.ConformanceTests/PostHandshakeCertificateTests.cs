@@ -7,9 +7,16 @@ namespace KernelTls.ConformanceTests;
 
 #pragma warning disable CA1416 // Linux
 
-/// <summary>NegotiateClientCertificateAsync over TLS 1.3 (RFC 8446, section 4.6.2): a client's answer, and a server's question.</summary>
+/// <summary>
+/// Tests NegotiateClientCertificateAsync with TLS 1.3 (RFC 8446, section 4.6.2) at the client and at the server.
+/// </summary>
 public class PostHandshakeCertificateTests
 {
+    /// <summary>
+    /// A number of records after which a sender has processed control records, which it does every 64 records.
+    /// </summary>
+    private const int MoreThanALook = 200;
+
     public static TheoryData<TlsMode> EveryMode => [.. Modes.Every];
 
     public static TheoryData<TlsMode> OnOpenSsl => [.. Modes.OnOpenSsl];
@@ -59,7 +66,7 @@ public class PostHandshakeCertificateTests
         Assert.NotNull(meeting.Server.RemoteCertificate);
     }
 
-    /// <summary>The answer waits for the data that is on its way.</summary>
+    /// <summary>The answer waits for the data in transit.</summary>
     [Theory]
     [MemberData(nameof(EveryMode))]
     public async Task A_client_in_the_midst_of_a_write_answers_behind_it(TlsMode mode)
@@ -69,7 +76,7 @@ public class PostHandshakeCertificateTests
         Task<int> reading = meeting.Client.ReadAsync(new byte[1]).AsTask();
         Task writing = Pattern.SendAsync(meeting.Client, Size);
 
-        // The server reads the data first, as it must.
+        // The server must read the data first.
         await Pattern.ReceiveAsync(meeting.Server, Size).InTime("the client's data");
         await writing.InTime();
         await meeting.Server.NegotiateClientCertificateAsync(CancellationToken.None).InTime();
@@ -79,7 +86,38 @@ public class PostHandshakeCertificateTests
         Assert.NotNull(meeting.Server.RemoteCertificate);
     }
 
-    /// <summary>The answer waits for a write that nobody reads.</summary>
+    /// <summary>
+    /// The request arrives while a long write waits for room. The client sends the answer between two records of the
+    /// write, and then the rest of the write.
+    /// </summary>
+    [Theory]
+    [MemberData(nameof(EveryMode))]
+    public async Task A_client_that_is_asked_in_the_midst_of_a_write_answers_and_goes_on(TlsMode mode)
+    {
+        SocketPair sockets = await SocketPair.ConnectAsync();
+        sockets.Client.SendBufferSize = sockets.Server.ReceiveBufferSize = 128 * 1024;
+        await using Meeting meeting = await new Meeting(mode, TlsMode.DirectOpenSsl, SslProtocols.Tls13)
+        {
+            Sockets = sockets,
+            ClientOptions = c => c.ClientCertificateContext = Certificates.ClientContext,
+        }.SucceedAsync();
+        const int Size = TlsPair.MoreThanFits;
+        Task<int> reading = meeting.Client.ReadAsync(new byte[1]).AsTask();
+        Task writing = Pattern.SendAsync(meeting.Client, Size);
+        await writing.StaysPending();
+
+        int received = await NegotiateBetweenReadsAsync(meeting.Server);
+
+        Assert.NotNull(meeting.Server.RemoteCertificate);
+        byte[] rest = new byte[Size - received];
+        await meeting.Server.ReadExactlyAsync(rest).InTime("the rest of the data");
+        Pattern.AssertAt(received, rest);
+        await writing.InTime("the write");
+        await meeting.Server.WriteAsync(new byte[1]).InTime();
+        Assert.Equal(1, await reading.InTime("the byte of the server"));
+    }
+
+    /// <summary>The answer waits for a write that is not read.</summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
     public async Task A_blocking_read_that_has_to_answer_honours_ReadTimeout(TlsMode mode)
@@ -184,14 +222,17 @@ public class PostHandshakeCertificateTests
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => negotiating.InTime("the negotiation to end"));
     }
 
-    /// <summary>On purpose: SslStream fails with an internal exception type, or not at all; these say what to do.</summary>
+    /// <summary>
+    /// An intended difference: SslStream fails with an internal exception type, or not at all; these exceptions say
+    /// what to do.
+    /// </summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
     public async Task What_cannot_be_asked_leaves_the_connection_as_it_was(TlsMode mode)
     {
         await using (Meeting unwilling = await new Meeting(TlsMode.Stock, mode, SslProtocols.Tls13).SucceedAsync())
         {
-            // A stock client always offers to answer only where it has a certificate or a callback.
+            // A stock client offers post-handshake authentication only if it has a certificate or a callback.
             await Assert.ThrowsAsync<InvalidOperationException>(
                 () => unwilling.Server.NegotiateClientCertificateAsync(CancellationToken.None).InTime());
             await ExchangeAsync(unwilling);
@@ -224,9 +265,58 @@ public class PostHandshakeCertificateTests
         Assert.Equal(1, await reading.InTime());
     }
 
-    private static Task<Meeting> MeetAsync(TlsMode mode, string side, List<string> judged) =>
+    /// <summary>
+    /// A server that only writes processes its peer's KeyUpdates from time to time, and receives the answer that the
+    /// negotiation needs.
+    /// </summary>
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task Writes_between_two_negotiations_leave_the_answer_to_the_second(TlsMode mode)
+    {
+        SocketPair sockets = await SocketPair.ConnectAsync();
+        await using Meeting meeting = await MeetAsync(mode, "server", [], sockets);
+        await meeting.Client.WriteAsync(new byte[] { 5, 6 }).InTime();
+        Task receiving = Pattern.ReceiveAsync(meeting.Client, MoreThanALook);
+        await Assert.ThrowsAsync<InvalidOperationException>(() => meeting.Server.NegotiateClientCertificateAsync(CancellationToken.None).InTime());
+        await meeting.Server.ReadExactlyAsync(new byte[2]).InTime();
+        await ArrivesAsync(sockets.Server, "the client's answer");
+
+        await SendByteByByteAsync(meeting.Server);
+        await meeting.Server.NegotiateClientCertificateAsync(CancellationToken.None).InTime();
+
+        await receiving.InTime();
+        Assert.NotNull(meeting.Server.RemoteCertificate);
+        await ExchangeAsync(meeting);
+    }
+
+    /// <summary>
+    /// OpenSSL writes nothing between a request and its answer, and only a read can detect the request.
+    /// </summary>
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task A_client_that_only_writes_goes_on_when_it_is_asked(TlsMode mode)
+    {
+        SocketPair sockets = await SocketPair.ConnectAsync();
+        await using Meeting meeting = await MeetAsync(mode, "both", [], sockets);
+        await meeting.Client.WriteAsync(new byte[] { 5, 6 }).InTime();
+        await Assert.ThrowsAsync<InvalidOperationException>(() => meeting.Server.NegotiateClientCertificateAsync(CancellationToken.None).InTime());
+        await meeting.Server.ReadExactlyAsync(new byte[2]).InTime();
+        await ArrivesAsync(sockets.Client, "the server's request");
+
+        await SendByteByByteAsync(meeting.Client);
+
+        Task<int> reading = meeting.Client.ReadAsync(new byte[1]).AsTask();
+        Assert.Equal(MoreThanALook, await NegotiateBetweenReadsAsync(meeting.Server));
+        await meeting.Server.WriteAsync(new byte[1]).InTime();
+        Assert.Equal(1, await reading.InTime());
+        Assert.NotNull(meeting.Server.RemoteCertificate);
+        await ExchangeAsync(meeting);
+    }
+
+    private static Task<Meeting> MeetAsync(TlsMode mode, string side, List<string> judged, SocketPair? sockets = null) =>
         new Meeting(side == "server" ? TlsMode.Stock : mode, side == "client" ? TlsMode.Stock : mode, SslProtocols.Tls13)
         {
+            Sockets = sockets,
             ClientOptions = c => c.ClientCertificateContext = Certificates.ClientContext,
             ServerValidation = (_, certificate, _, errors) =>
             {
@@ -235,7 +325,40 @@ public class PostHandshakeCertificateTests
             },
         }.SucceedAsync();
 
-    /// <summary>The client reads meanwhile, which is how it gets to answer.</summary>
+    private static async Task ArrivesAsync(Socket socket, string what) =>
+        Assert.True(await Limits.Blocking(() => socket.Poll(Limits.Wait, SelectMode.SelectRead)).InTime(what), $"{what} did not arrive");
+
+    private static async Task SendByteByByteAsync(SslStream stream)
+    {
+        for (int i = 0; i < MoreThanALook; i++)
+        {
+            await stream.WriteAsync(Pattern.At(i, 1)).InTime($"write {i}");
+        }
+    }
+
+    /// <summary>Reads the data that precedes the answer, and returns its length.</summary>
+    private static async Task<int> NegotiateBetweenReadsAsync(SslStream server)
+    {
+        byte[] buffer = new byte[1000];
+        for (int received = 0; ;)
+        {
+            switch (await Record.ExceptionAsync(() => server.NegotiateClientCertificateAsync(CancellationToken.None).InTime()))
+            {
+                case null:
+                    return received;
+                case InvalidOperationException:
+                    int read = await server.ReadAsync(buffer).InTime($"what follows byte {received}");
+                    Assert.NotEqual(0, read);
+                    Pattern.AssertAt(received, buffer.AsSpan(0, read));
+                    received += read;
+                    break;
+                case { } e:
+                    throw new InvalidOperationException($"The negotiation failed behind byte {received}.", e);
+            }
+        }
+    }
+
+    /// <summary>Negotiates while the client reads, which makes it answer.</summary>
     private static async Task NegotiateAsync(Meeting meeting)
     {
         Task<int> reading = meeting.Client.ReadAsync(new byte[1]).AsTask();

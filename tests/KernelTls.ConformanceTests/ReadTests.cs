@@ -64,7 +64,7 @@ public class ReadTests
     {
         await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
 
-        // In TLS 1.3 the server's session tickets are on their way to the client: they are not data.
+        // In TLS 1.3 the server's session tickets are in transit to the client: they are not data.
         Task<int> empty = pair.Client.ReadAsync(Memory<byte>.Empty).AsTask();
         await empty.StaysPending();
 
@@ -77,8 +77,8 @@ public class ReadTests
     }
 
     /// <summary>
-    /// .NET completes an empty receive at any event of the socket, also at one that is about bytes already read: such events
-    /// are in flight all the time here.
+    /// .NET completes an empty receive at any event of the socket, even one for bytes that were already read. Such
+    /// events occur all the time here.
     /// </summary>
     [Theory]
     [MemberData(nameof(All))]

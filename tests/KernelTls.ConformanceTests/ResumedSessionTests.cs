@@ -8,8 +8,8 @@ using KernelTls.Tests;
 namespace KernelTls.ConformanceTests;
 
 /// <summary>
-/// When a session is resumed and when it is not, which SslStream does not tell and a user may not notice: asked of KtlsStream
-/// itself, both ends in the same mode.
+/// Tests when a session is resumed and when not. SslStream does not expose that, so KtlsStream itself is queried, with
+/// both ends in the same mode.
 /// </summary>
 public class ResumedSessionTests
 {
@@ -47,7 +47,10 @@ public class ResumedSessionTests
         }
     }
 
-    /// <summary>Nothing but the clock can have changed, and nobody else is to be asked (docs/security.md): told by .NET's own events.</summary>
+    /// <summary>
+    /// Only time can have changed, and no application code is involved (docs/security.md). .NET's own events show
+    /// whether the chain was built.
+    /// </summary>
     [Theory]
     [MemberData(nameof(All))]
     public async Task Without_a_callback_the_chain_of_a_session_is_built_once(TlsMode mode, SslProtocols version)
@@ -112,7 +115,8 @@ public class ResumedSessionTests
             default: Assert.Fail(obstacle); break;
         }
 
-        // What forbids resumption altogether does so each time; what keeps two kinds apart lets each kind resume its own.
+        // Options that forbid resumption do so each time. Options that separate two kinds let each kind resume its own
+        // sessions.
         Assert.False((await setup.ConnectAsync()).Resumed);
         Assert.False((await setup.ConnectAsync(client, server)).Resumed);
         Assert.Equal(!always, (await setup.ConnectAsync(client, server)).Resumed);
@@ -146,11 +150,12 @@ public class ResumedSessionTests
         Assert.True((await setup.ConnectAsync(server: Choosing)).Resumed);
     }
 
-    /// <summary>
-    /// A server without close_notify, as the stock one: the end may have cut off data, and spoils no session (RFC 5246, section
-    /// 7.2.1), whether the client reads up to it or closes first. Whoever has a certificate may be asked for it later, and
-    /// OpenSSL then looks at what comes after the client's close_notify.
-    /// </summary>
+    /// <summary>Tests a server that sends no close_notify, like the stock one.</summary>
+    /// <remarks>
+    /// The end may have truncated data, but invalidates no session (RFC 5246, section 7.2.1), whether the client reads
+    /// up to it or closes first. A client with a certificate may be asked for it later, and OpenSSL then processes what
+    /// follows the client's close_notify.
+    /// </remarks>
     [Theory]
     [MemberData(nameof(CutOff))]
     public async Task Connections_that_were_cut_off_are_resumed(TlsMode mode, SslProtocols version, bool reads, bool hasCertificate)
@@ -178,7 +183,7 @@ public class ResumedSessionTests
         }
     }
 
-    /// <summary>Tickets of servers that choose are sealed with the same keys, whatever they choose.</summary>
+    /// <summary>Servers that choose their options encrypt tickets with the same keys, whatever they choose.</summary>
     [Theory]
     [MemberData(nameof(All))]
     public async Task A_server_that_chooses_differently_does_not_resume(TlsMode mode, SslProtocols version)
@@ -214,7 +219,9 @@ public class ResumedSessionTests
         }
     }
 
-    /// <summary>A host of its own, so that nothing is shared with other tests, and a server that lives as long.</summary>
+    /// <summary>
+    /// Uses a separate host, so that nothing is shared with other tests, and one server for all connections.
+    /// </summary>
     private sealed class Setup(TlsMode mode, SslProtocols version, bool judges = true)
     {
         private readonly string _host = $"host{Interlocked.Increment(ref s_hosts)}.{(judges ? "test" : "wild.test")}";
@@ -240,7 +247,7 @@ public class ResumedSessionTests
                 },
                 ServerOptions = s =>
                 {
-                    // TLS 1.2 decides at the client's versions; the server takes any.
+                    // TLS 1.2 follows from the client's versions; the server accepts any.
                     s.EnabledSslProtocols = SslProtocols.None;
                     s.ApplicationProtocols = [SslApplicationProtocol.Http11];
                     s.RemoteCertificateValidationCallback = (_, _, _, _) => true;

@@ -5,8 +5,8 @@ using KernelTls.Tests;
 namespace KernelTls.ConformanceTests;
 
 /// <summary>
-/// A container's seccomp profile that denies what kernel TLS needs is its own reason, not a missing module or an old kernel. A
-/// filter is for good, so it is a process of its own.
+/// Tests that a container's seccomp profile that denies the options of kernel TLS has its own reason, which differs
+/// from a missing module and an old kernel. A filter is permanent, so each case runs in a separate process.
 /// </summary>
 public partial class SeccompTests
 {
@@ -34,7 +34,7 @@ public partial class SeccompTests
         Assert.True(run.ExitCode == 0 && said.Contains("Total: 1,", StringComparison.Ordinal), said);
     }
 
-    /// <summary>The process of its own.</summary>
+    /// <summary>Runs in the separate process.</summary>
     [Fact(Explicit = true)]
     public void Deny_and_ask()
     {
@@ -45,14 +45,16 @@ public partial class SeccompTests
         Assert.Contains($"errno {deny[1]}", KtlsPlatform.NotSupportedDetail, StringComparison.Ordinal);
     }
 
-    /// <summary>Every setsockopt of this level fails with this errno from now on, for all threads; of TCP, only TCP_ULP.</summary>
+    /// <summary>
+    /// Makes every setsockopt of this level fail with this errno, for all threads; for TCP only TCP_ULP.
+    /// </summary>
     private static unsafe void Deny(int level, int errno)
     {
         const ushort Load = 0x20, JumpIfEqual = 0x15, Return = 0x06;
         const uint Allow = 0x7FFF0000, Fail = 0x00050000, TcpUlp = 31;
         (int setsockopt, int seccomp) = RuntimeInformation.ProcessArchitecture == Architecture.Arm64 ? (208, 277) : (54, 317);
 
-        // struct seccomp_data: nr 0, arguments from 16, 8 bytes each, little-endian.
+        // struct seccomp_data: nr at 0, arguments from 16, 8 bytes each, little-endian.
         Filter* program = stackalloc Filter[]
         {
             new(Load, 0, 0, 0), new(JumpIfEqual, 0, 5, (uint)setsockopt), new(Load, 0, 0, 24), new(JumpIfEqual, 0, 3, (uint)level),

@@ -5,7 +5,9 @@ using Microsoft.Win32.SafeHandles;
 
 namespace KernelTls.ConformanceTests;
 
-/// <summary>What SendFileAsync refuses; nothing is sent then, and the stream goes on.</summary>
+/// <summary>
+/// Tests the arguments that SendFileAsync refuses. Nothing is sent, and the stream can still be used.
+/// </summary>
 public class SendFileArgumentTests
 {
     public static TheoryData<TlsMode, SslProtocols> All => Modes.AllOfKtlsStream;

@@ -6,7 +6,7 @@ using Microsoft.Win32.SafeHandles;
 
 namespace KernelTls.ConformanceTests;
 
-/// <summary>Files that arrive as they are, in order with what is written around them.</summary>
+/// <summary>Tests that files arrive unchanged and in order with the writes around them.</summary>
 public class SendFileTests
 {
     private const int FileSize = 3_000_000;
@@ -175,7 +175,9 @@ public class SendFileTests
         await sending.InTime();
     }
 
-    /// <summary>A key that is good for less than the file: changed on the way, or the end of what can be sent.</summary>
+    /// <summary>
+    /// The key's limit is less than the file: the key is changed during the transfer, or sending ends.
+    /// </summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
     [Trait("Pitfall", "22")]
@@ -309,7 +311,7 @@ public class SendFileTests
         await Assert.ThrowsAnyAsync<IOException>(() => Client(pair).SendFileAsync(file.Handle, 0, 1).InTime());
     }
 
-    /// <summary>Files whose length says nothing, and which the kernel may not send by itself.</summary>
+    /// <summary>Tests files whose length is unknown and which the kernel cannot always send itself.</summary>
     [Theory]
     [MemberData(nameof(All))]
     [Trait("Pitfall", "14")]
@@ -342,7 +344,7 @@ public class SendFileTests
         Assert.Equal([1, 2, 3], buffer);
     }
 
-    /// <summary>Nothing can follow, and the peer does not take the end for a clean one.</summary>
+    /// <summary>Asserts that nothing can follow, and that the peer sees no clean end.</summary>
     private static async Task AssertBroken(TlsPair pair, PatternFile file)
     {
         await Assert.ThrowsAsync<IOException>(() => pair.Client.WriteAsync(new byte[1]).InTime());

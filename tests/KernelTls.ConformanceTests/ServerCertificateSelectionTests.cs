@@ -5,7 +5,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
 
-/// <summary>A server whose certificate is chosen by a callback. The client is SslStream itself.</summary>
+/// <summary>Tests a server whose certificate is selected by a callback. The client is SslStream.</summary>
 public class ServerCertificateSelectionTests
 {
     public static TheoryData<TlsMode> EveryMode => [.. Modes.Every];

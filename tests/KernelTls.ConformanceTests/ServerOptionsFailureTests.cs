@@ -5,7 +5,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
 
-/// <summary>Callbacks for the server's options that do not come to any, and clients that do not come to the callback.</summary>
+/// <summary>Tests callbacks for the server's options that fail, and clients that fail before the callback.</summary>
 public class ServerOptionsFailureTests
 {
     public static TheoryData<TlsMode> EveryMode => [.. Modes.Every];

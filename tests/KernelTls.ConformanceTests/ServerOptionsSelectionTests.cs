@@ -5,7 +5,9 @@ using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
 
-/// <summary>A server whose options are chosen when the ClientHello is known. The client is SslStream itself.</summary>
+/// <summary>
+/// Tests a server whose options are chosen when the ClientHello has been received. The client is SslStream.
+/// </summary>
 public class ServerOptionsSelectionTests
 {
     private const SslProtocols Both = SslProtocols.Tls12 | SslProtocols.Tls13;
@@ -58,8 +60,8 @@ public class ServerOptionsSelectionTests
     }
 
     /// <summary>
-    /// A difference on purpose: SslStream tells the versions in the heads of record and hello, which say nothing about
-    /// TLS 1.3 (RFC 8446, section 4.1.2).
+    /// An intended difference: SslStream reports the versions in the headers of record and ClientHello, which do not
+    /// describe TLS 1.3 (RFC 8446, section 4.1.2).
     /// </summary>
     [Theory]
     [MemberData(nameof(Offers))]

@@ -3,7 +3,9 @@ using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
 
-/// <summary>A connection whose first bytes from the client arrive one by one, each as a segment of its own.</summary>
+/// <summary>
+/// Connects through a relay that sends the client's first bytes one by one, each in a separate segment.
+/// </summary>
 internal sealed class SlowRelay : IDisposable
 {
     private readonly SocketPair _near;
@@ -15,10 +17,10 @@ internal sealed class SlowRelay : IDisposable
         Ends = new SocketPair(near.Client, far.Server);
     }
 
-    /// <summary>The client's and the server's socket.</summary>
+    /// <summary>Gets the sockets of the client and the server.</summary>
     public SocketPair Ends { get; }
 
-    /// <summary>Bytes that have passed from the client to the server one by one.</summary>
+    /// <summary>Gets the number of bytes passed one by one from the client to the server.</summary>
     public int Single { get; private set; }
 
     public static async Task<SlowRelay> ConnectAsync(int single)
@@ -35,7 +37,7 @@ internal sealed class SlowRelay : IDisposable
         _far.Dispose();
     }
 
-    /// <summary>Ends with either socket.</summary>
+    /// <summary>Relays until either socket ends.</summary>
     private async Task PassAsync(Socket from, Socket to, int single)
     {
         byte[] buffer = new byte[16 * 1024];

@@ -6,7 +6,7 @@ namespace KernelTls.ConformanceTests;
 
 #pragma warning disable SYSLIB0058 // The obsolete strengths are part of the contract.
 
-/// <summary>Small things that SslStream does, and others rely on.</summary>
+/// <summary>Tests details of SslStream that other code relies on.</summary>
 public class SmallContractTests
 {
     public static TheoryData<TlsMode, SslProtocols> All => Modes.All;

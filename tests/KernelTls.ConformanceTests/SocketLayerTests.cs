@@ -8,7 +8,8 @@ using KernelTls.Tests;
 namespace KernelTls.ConformanceTests;
 
 /// <summary>
-/// Sockets that something else sits on already: each has its reason, kernel TLS stays away from it, and the connection works.
+/// Tests sockets that already have another layer: each has its own reason, kernel TLS is not used, and the connection
+/// works.
 /// </summary>
 [Trait("Pitfall", "18")]
 public class SocketLayerTests
@@ -34,7 +35,7 @@ public class SocketLayerTests
         await pair.ExchangeAsync();
     }
 
-    /// <summary>Data that waits hides the sockmap. The server looks again when it has taken that.</summary>
+    /// <summary>Pending data hides the sockmap. The server checks again when it has read that data.</summary>
     [Theory]
     [MemberData(nameof(All))]
     public async Task A_ClientHello_that_is_there_already_hides_no_sockmap(TlsMode mode, SslProtocols version)
@@ -60,7 +61,7 @@ public class SocketLayerTests
         using Sockmap map = Sockmap.Create();
         await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
 
-        // Without "tls" on it the kernel lets it in, between two records as at any time.
+        // Without "tls" the kernel accepts the socket, between two records as at any other time.
         int outcome = map.Add(0, pair.ClientSocket);
 
         Assert.Equal(KernelWord.On(pair.ClientSocket).Ulp != 0 ? Invalid : 0, outcome);
@@ -83,7 +84,9 @@ public class SocketLayerTests
         await Task.WhenAll(Pattern.SendAsync(client, 100_000), Pattern.ReceiveAsync(server, 100_000)).InTime("data over MPTCP");
     }
 
-    /// <summary>As tools do that turn a program's TCP sockets into MPTCP ones behind its back: .NET takes it for TCP.</summary>
+    /// <summary>
+    /// Tools convert a program's TCP sockets to MPTCP without its knowledge: .NET still regards them as TCP.
+    /// </summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
     public async Task MPTCP_in_disguise_is_known_as_well(TlsMode mode)
@@ -123,7 +126,9 @@ public class SocketLayerTests
         await pair.ExchangeAsync();
     }
 
-    /// <summary>The kernel takes "tls" only on an established connection, and OpenSSL would go on without a word.</summary>
+    /// <summary>
+    /// The kernel accepts "tls" only on an established connection, and OpenSSL would continue without an error.
+    /// </summary>
     [Theory]
     [Trait("Pitfall", "8")]
     [MemberData(nameof(All))]
@@ -138,7 +143,7 @@ public class SocketLayerTests
         Assert.Equal([$"{KtlsFallbackReason.NotConnected}"], fallbacks);
     }
 
-    /// <summary>The server looks at its socket before the client says a word.</summary>
+    /// <summary>Performs the handshake. The server checks its socket before the client sends anything.</summary>
     private static Task ShakeAsync(TlsPair pair, SslProtocols version) => Task.WhenAll(
         pair.Server.ShakeServerAsync(Handshakes.ServerOptions(version)),
         pair.Client.ShakeClientAsync(Handshakes.ClientOptions(version))).InTime("a handshake");

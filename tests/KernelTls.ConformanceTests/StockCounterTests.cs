@@ -5,11 +5,13 @@ using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
 
-/// <summary>Alone: the counters are the process's.</summary>
+/// <summary>Runs alone, because the counters are those of the process.</summary>
 [CollectionDefinition(nameof(StockCounterTests), DisableParallelization = true)]
 public class AloneInTheProcess;
 
-/// <summary>The counters of the event source System.Net.Security count the connections of this library as well.</summary>
+/// <summary>
+/// Tests that the counters of the event source System.Net.Security include the connections of this library.
+/// </summary>
 [Collection(nameof(StockCounterTests))]
 public class StockCounterTests
 {

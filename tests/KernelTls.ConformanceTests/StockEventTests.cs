@@ -5,7 +5,9 @@ using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
 
-/// <summary>The runtime's own event source System.Net.Security tells of handshakes and open connections as on SslStream.</summary>
+/// <summary>
+/// Tests that the runtime's event source System.Net.Security reports handshakes and open connections as on SslStream.
+/// </summary>
 public class StockEventTests
 {
     public static TheoryData<TlsMode, SslProtocols, bool> All => Modes.AllWith(true, false);
@@ -39,7 +41,7 @@ public class StockEventTests
         await shake();
     }
 
-    /// <summary>Hears what is written within the flow of one end.</summary>
+    /// <summary>Collects the events written in the asynchronous flow of one end.</summary>
     private sealed class Listener : EventListener
     {
         public static AsyncLocal<List<string>?> Flow { get; } = new();
@@ -56,7 +58,7 @@ public class StockEventTests
         {
             if (eventData.EventName is "HandshakeStart" or "HandshakeStop" or "HandshakeFailed" && Flow.Value is { } events)
             {
-                // How long it took and how the failure is worded differ.
+                // The duration and the text of the failure differ.
                 object?[] payload = eventData.EventName == "HandshakeFailed" ? [eventData.Payload![0]] : [.. eventData.Payload!];
                 events.Add($"{eventData.EventName} {string.Join(' ', payload)}");
             }

@@ -4,8 +4,8 @@ using KernelTls.Tests;
 namespace KernelTls.ConformanceTests;
 
 /// <summary>
-/// OpenSSL reads openssl.cnf once, as it is loaded: so tests run again, each time in a process of their own under another
-/// configuration.
+/// Runs tests with other configurations of OpenSSL. OpenSSL reads openssl.cnf once, when it is loaded, so each run is a
+/// separate process.
 /// </summary>
 public class SystemConfigurationTests
 {
@@ -28,7 +28,7 @@ public class SystemConfigurationTests
     public Task What_is_negotiated_follows_the_configuration_as_on_SslStream(string systemDefault) =>
         RunUnderAsync(systemDefault, typeof(DefaultNegotiationTests));
 
-    /// <summary>What the options say of an end without close_notify is not the configuration's to change.</summary>
+    /// <summary>The configuration must not change what the options define for an end without close_notify.</summary>
     [Fact]
     public Task An_end_without_close_notify_is_what_the_options_say_under_any_configuration() =>
         RunUnderAsync("Options = IgnoreUnexpectedEOF", typeof(TruncationTests));

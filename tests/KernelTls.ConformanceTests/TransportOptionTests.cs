@@ -7,7 +7,9 @@ using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
 
-/// <summary>Options that are told to the socket: it has them, or an event says that it refused.</summary>
+/// <summary>
+/// Tests the options that are set on the socket: the socket has them, or an event reports the refusal.
+/// </summary>
 public class TransportOptionTests
 {
     private const int SolSocket = 1;
@@ -102,7 +104,10 @@ public class TransportOptionTests
         return BitConverter.ToInt32(value);
     }
 
-    /// <summary>The bare system call changes the calling thread alone, where the library's function would change all.</summary>
+    /// <summary>
+    /// Runs work without privileges. The raw system call changes only the calling thread, while the library's function
+    /// would change all threads.
+    /// </summary>
     private static T WithoutPrivileges<T>(Func<T> work)
     {
         long setresuid = RuntimeInformation.ProcessArchitecture == Architecture.Arm64 ? 147 : 117;

@@ -5,8 +5,8 @@ using KernelTls.Tests;
 namespace KernelTls.ConformanceTests;
 
 /// <summary>
-/// An end without close_notify (RFC 8446, 6.1): an error by default, an end of stream as on SslStream where the options allow it.
-/// An end inside a record is an error everywhere.
+/// Tests an end without close_notify (RFC 8446, 6.1): an error by default, or an end of stream as on SslStream if the
+/// options allow it. An end inside a record is always an error.
 /// </summary>
 public class TruncationTests
 {
@@ -27,7 +27,10 @@ public class TruncationTests
         Assert.Equal(0, await pair.Client.ReadAsync(new byte[2]).InTime());
     }
 
-    /// <summary>How many bytes of a record's 105 arrive: a part of its header, the header, and some of its contents.</summary>
+    /// <summary>
+    /// Gets the number of bytes of a record's 105 that arrive: a part of its header, the header, and a part of its
+    /// content.
+    /// </summary>
     public static TheoryData<TlsMode, SslProtocols, int> Parts => Modes.AllWith(1, 4, 5, 6, 104);
 
     [Theory]
@@ -58,7 +61,7 @@ public class TruncationTests
         Assert.Equal(0, await pair.Server.ReadAsync(Memory<byte>.Empty).InTime());
         Assert.Equal(0, await Limits.Blocking(() => pair.Server.Read(buffer)).InTime());
 
-        // The other half goes on.
+        // The other half stays open.
         await pair.Server.WriteAsync(new byte[] { 4 }).InTime();
         Assert.Equal(1, await pair.Client.ReadAsync(buffer).InTime());
     }

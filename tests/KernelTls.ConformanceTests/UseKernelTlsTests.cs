@@ -7,7 +7,10 @@ using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
 
-/// <summary>UseKernelTls() means the same on a handler as on a web host: kernel TLS is asked for, where it can be had.</summary>
+/// <summary>
+/// Tests that UseKernelTls() has the same meaning on a handler as on a web host: kernel TLS is requested and used if
+/// available.
+/// </summary>
 public class UseKernelTlsTests
 {
     [Fact]
@@ -17,11 +20,11 @@ public class UseKernelTlsTests
     [Fact]
     public async Task Options_without_a_mode_leave_it_to_the_environment()
     {
-        Assert.SkipWhen(Environment.GetEnvironmentVariable(Application.KernelVariable) is not null, "The environment has its say.");
+        Assert.SkipWhen(Environment.GetEnvironmentVariable(Application.KernelVariable) is not null, "The environment variable is set.");
         Assert.Equal(KtlsFallbackReason.NotEnabled, await ReasonAsync(handler => handler.UseKernelTls(new KtlsOptions())));
     }
 
-    /// <summary>What a request's stream says of sending.</summary>
+    /// <summary>Returns the reason of the sending direction of a request's stream.</summary>
     private static async Task<KtlsFallbackReason> ReasonAsync(Action<SocketsHttpHandler> use)
     {
         using Socket listener = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);

@@ -39,7 +39,9 @@ public class WriteTests
         Assert.Equal(1, await reading.InTime());
     }
 
-    /// <summary>The kernel's TLS takes few of send's flags, and which depends on its version: a way with another would fail.</summary>
+    /// <summary>
+    /// Kernel TLS accepts few flags of send, which depend on its version: a send with another flag would fail.
+    /// </summary>
     [Theory]
     [Trait("Pitfall", "13")]
     [MemberData(nameof(All))]

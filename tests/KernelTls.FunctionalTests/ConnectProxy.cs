@@ -6,7 +6,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.FunctionalTests;
 
-/// <summary>An HTTP proxy that knows CONNECT and nothing else.</summary>
+/// <summary>An HTTP proxy that supports only CONNECT.</summary>
 internal sealed class ConnectProxy : IAsyncDisposable
 {
     private readonly TcpListener _listener = new(IPAddress.Loopback, 0);
@@ -72,7 +72,7 @@ internal sealed class ConnectProxy : IAsyncDisposable
         }
         catch (Exception e) when (e is IOException or OperationCanceledException)
         {
-            // The tunnel's end, whoever ended it.
+            // The tunnel has ended, at either end.
             near.Close();
         }
     }

@@ -6,7 +6,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.FunctionalTests;
 
-/// <summary>curl against a KtlsStream that serves; ForeignPeerTests has the plain download.</summary>
+/// <summary>Tests curl against a KtlsStream server. ForeignPeerTests has the plain download.</summary>
 public class CurlInteropTests : InteropTest
 {
     [Theory]
@@ -39,7 +39,9 @@ public class CurlInteropTests : InteropTest
         AssertCounted(before, version);
     }
 
-    /// <summary>RFC 9113, section 3.4: a client begins with 24 fixed bytes and its SETTINGS. The answer is the least HTTP/2 there is.</summary>
+    /// <summary>
+    /// RFC 9113, section 3.4: a client begins with 24 fixed bytes and its SETTINGS. The response is minimal HTTP/2.
+    /// </summary>
     [Theory]
     [MemberData(nameof(Versions))]
     public async Task It_downloads_over_HTTP_2(SslProtocols version)

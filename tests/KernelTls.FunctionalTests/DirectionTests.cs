@@ -6,8 +6,8 @@ using KernelTls.Tests;
 namespace KernelTls.FunctionalTests;
 
 /// <summary>
-/// One direction is asked for: the kernel has its keys and never the other's, in its own words. The peer is in user space, so
-/// that what the kernel counts is this end's.
+/// Tests a request for one direction: the kernel has its keys and never the other's, by the kernel's own report. The
+/// peer is in user space, so the kernel's counters are those of this end.
 /// </summary>
 public class DirectionTests : KernelTest
 {
@@ -99,7 +99,9 @@ public class DirectionTests : KernelTest
         Assert.Equal((before.SendSoftware, before.ReceiveSoftware), (after.SendSoftware, after.ReceiveSoftware));
     }
 
-    /// <summary>OpenSSL 3.0 keeps the receiving keys of TLS 1.3: for Both that is a failure, for Send it is none.</summary>
+    /// <summary>
+    /// OpenSSL 3.0 keeps the receiving keys of TLS 1.3: for Both that is a failure, for Send it is not.
+    /// </summary>
     [Theory]
     [MemberData(nameof(Versions))]
     public async Task Required_is_about_what_is_asked_for(SslProtocols version)
@@ -142,7 +144,7 @@ public class DirectionTests : KernelTest
                 ? pair.Server.ShakeServerAsync((_, _, _, _) => ValueTask.FromResult(serverOptions), null)
                 : pair.Server.ShakeServerAsync(serverOptions)).InTime("a handshake");
 
-        // The ticket, for the next one.
+        // The ticket for the next connection.
         await pair.Server.WriteAsync(new byte[] { 1 }).InTime("a byte");
         await pair.Client.ReadExactlyAsync(new byte[1]).InTime("a byte");
         return pair;

@@ -5,8 +5,8 @@ using KernelTls.Tests;
 namespace KernelTls.FunctionalTests;
 
 /// <summary>
-/// What the kernel counts while a peer pads its records, or does not, and this end expects no padding, or does not care. The
-/// data is right in each case.
+/// Tests the kernel's counters with peers that pad their records or do not, and with and without ExpectNoPadding at
+/// this end. The data is correct in each case.
 /// </summary>
 [Trait("Pitfall", "16")]
 public class ExpectNoPaddingTests : KernelTest
@@ -64,8 +64,9 @@ public class ExpectNoPaddingTests : KernelTest
     }
 
     /// <summary>
-    /// Some kernels take the option and garble padded records, others, of the same series later, do not. Here the kernel is
-    /// asked past the library, with the records of a foreign peer: what the library thinks of it is what comes.
+    /// Some kernels accept the option and corrupt padded records; later ones of the same series do not. This test
+    /// queries the kernel without the library, with the records of a third-party peer, and compares the result with the
+    /// library's.
     /// </summary>
     [Fact]
     public async Task Whether_the_kernel_garbles_padded_records_is_known()
@@ -85,7 +86,7 @@ public class ExpectNoPaddingTests : KernelTest
         Assert.Equal(IsSet(socket) && received.AsSpan().SequenceEqual(Pattern.Take(Total)), KtlsPlatform.CanExpectNoPadding);
     }
 
-    /// <summary>Tickets are no data: that is what each of the few other retries is.</summary>
+    /// <summary>Tickets are not data: each of the few other retries is one of them.</summary>
     [Fact]
     public async Task Between_two_ends_that_do_not_pad_only_control_records_are_decrypted_twice()
     {
@@ -118,7 +119,9 @@ public class ExpectNoPaddingTests : KernelTest
         await pair.ExchangeAsync();
     }
 
-    /// <summary>Linux 6.12.107 takes the option and garbles padded records; OpenSSL 3.0 has no such keys for the kernel.</summary>
+    /// <summary>
+    /// Linux 6.12.107 accepts the option and corrupts padded records; OpenSSL 3.0 installs no such keys in the kernel.
+    /// </summary>
     [Fact]
     public async Task A_cell_that_cannot_do_it_says_so_and_goes_on()
     {
@@ -135,7 +138,9 @@ public class ExpectNoPaddingTests : KernelTest
         await pair.ExchangeAsync();
     }
 
-    /// <summary>A client that sends what it is given in records of at most 1000 bytes, padded to a multiple of 512 or not.</summary>
+    /// <summary>
+    /// Starts a client that sends its input in records of at most 1000 bytes, padded to a multiple of 512 or not.
+    /// </summary>
     private static ExternalProgram Connect(ForeignPeer listener, TemporaryDirectory directory, bool padding) =>
         OpenSslProgram.Connect(
             listener.Port, directory, SslProtocols.Tls13, ["-max_send_frag", "1000", .. padding ? s_padding : []]);
@@ -143,7 +148,9 @@ public class ExpectNoPaddingTests : KernelTest
     private static Task<(KtlsStream Stream, Socket Socket)> AcceptAsync(ForeignPeer listener, bool expectNone) =>
         listener.AcceptAsync(new KtlsOptions { Mode = KtlsMode.Preferred, ExpectNoPadding = expectNone });
 
-    /// <summary>Everything has come before the first read, which can take many records.</summary>
+    /// <summary>
+    /// Transfers the data. Everything has arrived before the first read, which can then receive many records.
+    /// </summary>
     private static async Task<byte[]> TransferAsync(ExternalProgram client, KtlsStream server)
     {
         await client.Input.WriteAsync(Pattern.Take(Total));
@@ -164,7 +171,9 @@ public class ExpectNoPaddingTests : KernelTest
         return bytes;
     }
 
-    /// <summary>A socket whose receiving keys are not in the kernel refuses the question.</summary>
+    /// <summary>
+    /// Returns whether the option is set. A socket whose receiving keys are not in the kernel refuses the query.
+    /// </summary>
     private static bool IsSet(Socket socket)
     {
         byte[] value = new byte[sizeof(int)];

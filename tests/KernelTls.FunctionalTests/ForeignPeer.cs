@@ -7,7 +7,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.FunctionalTests;
 
-/// <summary>A listener for peers that are other programs.</summary>
+/// <summary>Listens for peers that are other programs.</summary>
 internal sealed class ForeignPeer : IDisposable
 {
     private readonly Socket _listener = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
@@ -22,7 +22,7 @@ internal sealed class ForeignPeer : IDisposable
 
     public string PortText => Port.ToString(CultureInfo.InvariantCulture);
 
-    /// <summary>The next connection, after a handshake in the given mode.</summary>
+    /// <summary>Accepts the next connection, and performs a handshake in the specified mode.</summary>
     public async Task<KtlsStream> AcceptAsync(
         TlsMode mode, SslProtocols version, Action<SslServerAuthenticationOptions>? configure = null)
     {
@@ -34,7 +34,10 @@ internal sealed class ForeignPeer : IDisposable
         return await ShakeAsync(mode, stream, stream.AuthenticateAsServerAsync(options));
     }
 
-    /// <summary>The next connection, after a TLS 1.3 handshake with these options, and its socket.</summary>
+    /// <summary>
+    /// Accepts the next connection, performs a TLS 1.3 handshake with these options, and returns the stream and its
+    /// socket.
+    /// </summary>
     public async Task<(KtlsStream Stream, Socket Socket)> AcceptAsync(
         KtlsOptions options, Action<SslServerAuthenticationOptions>? configure = null)
     {
@@ -47,7 +50,7 @@ internal sealed class ForeignPeer : IDisposable
         return (stream, socket);
     }
 
-    /// <summary>Connects to a program that listens, and shakes hands.</summary>
+    /// <summary>Connects to a listening program and performs the handshake.</summary>
     public static async Task<KtlsStream> ConnectAsync(
         int port, TlsMode mode, SslProtocols version, Action<SslClientAuthenticationOptions>? configure = null)
     {
@@ -57,7 +60,7 @@ internal sealed class ForeignPeer : IDisposable
         return await ShakeAsync(mode, stream, stream.AuthenticateAsClientAsync(options));
     }
 
-    /// <summary>Connects to a program that listens; the handshake is still to come.</summary>
+    /// <summary>Connects to a listening program without the handshake.</summary>
     public static async Task<KtlsStream> OpenAsync(int port, TlsMode mode)
     {
         Socket socket = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
@@ -67,7 +70,9 @@ internal sealed class ForeignPeer : IDisposable
 
     public void Dispose() => _listener.Dispose();
 
-    /// <summary>A refused connection is closed at once: the program is waiting for that.</summary>
+    /// <summary>
+    /// Performs the handshake. A refused connection is closed at once, because the program waits for that.
+    /// </summary>
     private static async Task<KtlsStream> ShakeAsync(TlsMode mode, KtlsStream stream, Task handshake)
     {
         try

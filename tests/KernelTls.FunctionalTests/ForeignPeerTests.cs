@@ -5,7 +5,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.FunctionalTests;
 
-/// <summary>Peers nobody here wrote. Run on OpenSSL without the kernel as well, on any host.</summary>
+/// <summary>Tests third-party peers. Also run on OpenSSL without the kernel, on any host.</summary>
 public class ForeignPeerTests
 {
     private const int Size = 300_000;
@@ -154,7 +154,7 @@ public class ForeignPeerTests
         return request.ToString();
     }
 
-    /// <summary>A line each way, then much each way.</summary>
+    /// <summary>Exchanges a line each way, then a large amount each way.</summary>
     private static async Task TalkAsync(ExternalProgram client, KtlsStream server)
     {
         byte[] line = new byte[6];

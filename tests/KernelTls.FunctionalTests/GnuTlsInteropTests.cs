@@ -6,7 +6,10 @@ using KernelTls.Tests;
 
 namespace KernelTls.FunctionalTests;
 
-/// <summary>GnuTLS, which shares no code with OpenSSL: gnutls-cli against a KtlsStream that serves, gnutls-serv against one that connects.</summary>
+/// <summary>
+/// Tests GnuTLS, which shares no code with OpenSSL: gnutls-cli against a KtlsStream server, and gnutls-serv against a
+/// KtlsStream client.
+/// </summary>
 public class GnuTlsInteropTests : InteropTest
 {
     [Theory]
@@ -63,7 +66,7 @@ public class GnuTlsInteropTests : InteropTest
         using ExternalProgram client = Connect(listener, directory, version, "--resume", "--waitresumption");
         await using (KtlsStream first = await AcceptAsync(listener, version))
         {
-            // With TLS 1.3 it waits for a ticket, which comes with the handshake, and leaves.
+            // With TLS 1.3 it waits for a ticket, which arrives with the handshake, and exits.
             Assert.Equal(0, await first.ReadAsync(new byte[1]).InTime("the first connection's end"));
         }
 
@@ -119,17 +122,19 @@ public class GnuTlsInteropTests : InteropTest
         using ExternalProgram server = await ServeAsync(
             port, Certificates.Ecdsa, directory, version, "--require-client-cert", "--verify-client-cert");
 
-        // gnutls-serv closes at once: its alert counts, also where the connection breaks while we still write.
+        // gnutls-serv closes at once: its alert must be reported, even if the connection breaks while we still write.
         Exception refusal = await RefusalWithoutCertificateAsync(port.Number, version);
         Assert.IsType(version == SslProtocols.Tls12 ? typeof(AuthenticationException) : typeof(IOException), refusal);
     }
 
-    /// <summary>Messages go to a file, so that the output is what the peer sent and nothing else.</summary>
+    /// <summary>
+    /// Starts gnutls-cli with its messages in a file, so that the output contains only what the peer sent.
+    /// </summary>
     private static ExternalProgram Connect(
         ForeignPeer listener, TemporaryDirectory directory, SslProtocols version, params string[] more) =>
         ConnectWithoutLog(listener, directory, version, ["--logfile", directory["log"], .. more]);
 
-    /// <summary>What it says about itself is among what it receives.</summary>
+    /// <summary>Starts gnutls-cli with its messages mixed into the received data.</summary>
     internal static ExternalProgram ConnectWithoutLog(
         ForeignPeer listener, TemporaryDirectory directory, SslProtocols version, params string[] more) =>
         ExternalProgram.Start(
@@ -152,7 +157,7 @@ public class GnuTlsInteropTests : InteropTest
         return server;
     }
 
-    /// <summary>gnutls-serv sends lines back, and nothing before a line's end.</summary>
+    /// <summary>Exchanges lines. gnutls-serv returns lines, and nothing before the end of a line.</summary>
     private static async Task EchoAsync(KtlsStream client)
     {
         for (int i = 1; i < 30; i++)

@@ -6,7 +6,9 @@ using KernelTls.Tests;
 
 namespace KernelTls.FunctionalTests;
 
-/// <summary>SocketsHttpHandler.UseKernelTls against stock Kestrel. Run on OpenSSL without the kernel as well, on any host.</summary>
+/// <summary>
+/// Tests SocketsHttpHandler.UseKernelTls against stock Kestrel. Also run on OpenSSL without the kernel, on any host.
+/// </summary>
 public class HttpClientTests
 {
     private static readonly Version[] s_versions = [HttpVersion.Version11, HttpVersion.Version20];
@@ -193,7 +195,7 @@ public class HttpClientTests
         Assert.Throws<InvalidOperationException>(() => handler.UseKernelTls());
     }
 
-    /// <summary>An HttpClient on kernel TLS that remembers its connections' streams.</summary>
+    /// <summary>An HttpClient on kernel TLS that stores its connections' streams.</summary>
     private sealed class Client : IDisposable
     {
         public Client(TlsMode mode, string version)

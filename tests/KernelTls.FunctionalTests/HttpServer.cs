@@ -12,7 +12,9 @@ using Microsoft.Extensions.Logging;
 
 namespace KernelTls.FunctionalTests;
 
-/// <summary>Kestrel with its stock TLS: GET /bytes/N gives N bytes of the pattern, POST /check counts them.</summary>
+/// <summary>
+/// Runs Kestrel with its stock TLS: GET /bytes/N returns N bytes of the pattern, POST /check counts them.
+/// </summary>
 internal sealed class HttpServer : IAsyncDisposable
 {
     private readonly WebApplication _application;
@@ -28,7 +30,7 @@ internal sealed class HttpServer : IAsyncDisposable
         WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
         builder.WebHost.UseKestrelCore().ConfigureKestrel(kestrel =>
         {
-            // The server's own limits are for machines that are not emulated; the tests have theirs.
+            // The server's default limits are not for emulated machines. The tests have their own.
             kestrel.Limits.MaxRequestBodySize = null;
             kestrel.Limits.RequestHeadersTimeout = Limits.Wait;
             kestrel.Limits.MinResponseDataRate = kestrel.Limits.MinRequestBodyDataRate = null;

@@ -6,8 +6,8 @@ using KernelTls.Tests;
 namespace KernelTls.FunctionalTests;
 
 /// <summary>
-/// Peers nobody here wrote, with this side in the kernel. The peers do TLS in user space unless a test says otherwise, so
-/// what the kernel counts is this side's.
+/// The base class of tests with third-party peers and this end in the kernel. The peers use TLS in user space unless a
+/// test says otherwise, so the kernel's counters are those of this end.
 /// </summary>
 public abstract class InteropTest : KernelTest
 {
@@ -19,7 +19,7 @@ public abstract class InteropTest : KernelTest
         { SslProtocols.Tls13, "ECDSA" },
     };
 
-    /// <summary>localhost's certificate with such a key.</summary>
+    /// <summary>Returns localhost's certificate with such a key.</summary>
     internal static SslStreamCertificateContext CertificateOf(string key) =>
         key == "RSA" ? Certificates.RsaContext : Certificates.EcdsaContext;
 
@@ -32,9 +32,9 @@ public abstract class InteropTest : KernelTest
         ForeignPeer.ConnectAsync(port, TlsMode.Kernel, version, configure);
 
     /// <summary>
-    /// What a server that wants a certificate says to us who have none. A TLS 1.3 client hears it when it reads: it is done
-    /// with its handshake before the server is. By then the server may have closed already, and on such a socket the kernel
-    /// takes no keys.
+    /// Returns the failure when a server requires a certificate and this end has none. A TLS 1.3 client detects it when
+    /// it reads, because its handshake completes before the server's. By then the server may have closed already, and
+    /// the kernel takes no keys on such a socket.
     /// </summary>
     internal static Task<Exception> RefusalWithoutCertificateAsync(int port, SslProtocols version) =>
         Assert.ThrowsAnyAsync<Exception>(async () =>
@@ -46,7 +46,7 @@ public abstract class InteropTest : KernelTest
             await client.ReadAsync(new byte[1]).InTime("the alert");
         });
 
-    /// <summary>Asserts that the kernel took keys for so many connections of this side and for nobody else's.</summary>
+    /// <summary>Asserts that the kernel took keys for this many connections of this end, and for no others.</summary>
     internal static void AssertCounted(TlsStatistics before, SslProtocols version, int connections = 1)
     {
         TlsStatistics now = TlsStatistics.Read();
@@ -54,7 +54,7 @@ public abstract class InteropTest : KernelTest
         Assert.Equal(connections * ReceivingEnds(version) / 2, now.ReceiveSoftware - before.ReceiveSoftware);
     }
 
-    /// <summary>A line from the program, and one to it.</summary>
+    /// <summary>Exchanges a line from the program and one to it.</summary>
     internal static async Task GreetAsync(ExternalProgram program, Stream stream)
     {
         await program.Input.WriteAsync("hello\n"u8.ToArray());
@@ -66,7 +66,7 @@ public abstract class InteropTest : KernelTest
         await program.OutputUpToAsync("world\n");
     }
 
-    /// <summary>Reads an HTTP/1.1 message up to and with its empty line, and not a byte more.</summary>
+    /// <summary>Reads an HTTP/1.1 message up to and including its empty line, and no further byte.</summary>
     internal static async Task<string> ReadHeaderAsync(Stream stream)
     {
         StringBuilder header = new();
@@ -80,7 +80,7 @@ public abstract class InteropTest : KernelTest
         return header.ToString();
     }
 
-    /// <summary>The program has nothing more to say: it closes its TLS, and then itself.</summary>
+    /// <summary>Ends the program's input: it closes its TLS connection and exits.</summary>
     internal static async Task LeaveAsync(ExternalProgram program, KtlsStream stream)
     {
         program.Input.Close();

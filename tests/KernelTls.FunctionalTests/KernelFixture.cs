@@ -2,14 +2,14 @@ using KernelTls.Tests;
 
 namespace KernelTls.FunctionalTests;
 
-/// <summary>Around the whole run: no record failed to decrypt, whatever the tests did.</summary>
+/// <summary>Asserts for the whole run that every record was decrypted, whatever the tests did.</summary>
 public sealed class KernelFixture : IDisposable
 {
     private readonly long _decryptErrors;
 
     public KernelFixture()
     {
-        // The probe of the process opens and closes connections of its own: before the first count.
+        // Before the first count, because the probe of the process opens and closes its own connections.
         if (KtlsPlatform.IsSupported)
         {
             _decryptErrors = TlsStatistics.Read().DecryptError;

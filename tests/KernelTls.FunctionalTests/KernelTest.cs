@@ -5,8 +5,8 @@ using KernelTls.Tests;
 namespace KernelTls.FunctionalTests;
 
 /// <summary>
-/// A test that needs kernel TLS: skipped with the reason where there is none, failed where it was promised. After each test
-/// no record failed to decrypt and no connection is left in the kernel.
+/// The base class of tests that require kernel TLS. They are skipped with the reason if it is not available, and fail
+/// if it was promised. After each test, every record was decrypted and no connection is left in the kernel.
 /// </summary>
 public abstract class KernelTest : IAsyncLifetime
 {
@@ -17,7 +17,7 @@ public abstract class KernelTest : IAsyncLifetime
     /// <summary>OpenSSL before 3.2 receives TLS 1.3 itself.</summary>
     protected static bool ReceivesTls13 => KtlsPlatform.OpenSslVersion >= new Version(3, 2);
 
-    /// <summary>How many of the two ends of a connection receive in the kernel.</summary>
+    /// <summary>Returns how many of the two ends of a connection receive in the kernel.</summary>
     protected static int ReceivingEnds(SslProtocols version) => version == SslProtocols.Tls13 && !ReceivesTls13 ? 0 : 2;
 
     public ValueTask InitializeAsync()

@@ -5,8 +5,8 @@ using KernelTls.Tests;
 namespace KernelTls.FunctionalTests;
 
 /// <summary>
-/// A peer updates its keys (RFC 8446, section 4.6.3). Where kernel and OpenSSL can follow, data goes on both ways; where they
-/// cannot, there is one typed error and never a wrong byte.
+/// Tests a peer that updates its keys (RFC 8446, section 4.6.3). If kernel and OpenSSL can change keys, data continues
+/// both ways. Otherwise there is one typed error and never an incorrect byte.
 /// </summary>
 public class KeyUpdateTests
 {
@@ -89,7 +89,7 @@ public class KeyUpdateTests
         Assert.True(sendStays && receiveStays, "a cell that cannot rekey went on");
     }
 
-    /// <summary>Interactive: a line that is just k or K updates the keys.</summary>
+    /// <summary>Starts an interactive client: a line with only k or K updates the keys.</summary>
     internal static ExternalProgram StartClient(ForeignPeer listener) => ExternalProgram.Start(
         "openssl", null, "s_client", "-connect", $"127.0.0.1:{listener.PortText}", "-tls1_3");
 

@@ -6,8 +6,8 @@ using Microsoft.Win32.SafeHandles;
 namespace KernelTls.FunctionalTests;
 
 /// <summary>
-/// A page of memory that is not there until <see cref="Supply"/>: a system call that reads it stops inside the kernel with
-/// whatever locks it holds (userfaultfd; for faults in the kernel it asks for root).
+/// Creates a page of memory that is missing until <see cref="Supply"/>. A system call that reads it stops inside the
+/// kernel with the locks that it holds (userfaultfd; faults in the kernel require root).
 /// </summary>
 internal sealed unsafe partial class MissingPage : IDisposable
 {
@@ -38,7 +38,7 @@ internal sealed unsafe partial class MissingPage : IDisposable
 
     public ReadOnlySpan<byte> Memory => new(_page, (int)_size);
 
-    /// <summary>Until somebody has met the missing page.</summary>
+    /// <summary>Waits until a reader has met the missing page.</summary>
     public void AwaitReader()
     {
         PollEntry entry = new() { Descriptor = (int)_faults.DangerousGetHandle(), Events = Readable };
@@ -47,12 +47,12 @@ internal sealed unsafe partial class MissingPage : IDisposable
         Assert.True(ready == 1, "Nobody read the missing page in time.");
     }
 
-    /// <summary>The page is there, full of zeros.</summary>
+    /// <summary>Supplies the page, filled with zeros.</summary>
     public void Supply() => Tell(ZeroPage, (ulong)_page, _size, 0);
 
     public void Dispose()
     {
-        // Whoever still waits for the page has it with this.
+        // This also supplies the page to a reader that still waits for it.
         _faults.Dispose();
         Check(Unmap(_page, _size));
     }

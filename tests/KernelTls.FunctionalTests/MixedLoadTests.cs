@@ -8,8 +8,8 @@ using KernelTls.Tests;
 namespace KernelTls.FunctionalTests;
 
 /// <summary>
-/// Everything at once on a bad network: many connections, writes of all sizes in both directions, keys that change, reads that
-/// are cancelled, halves that close early. Every byte is compared. KERNELTLS_LOAD_SECONDS says for how long.
+/// Tests a mixed load on a bad network: many connections, writes of all sizes in both directions, key changes, canceled
+/// reads, and halves that close early. Every byte is compared. KERNELTLS_LOAD_SECONDS sets the duration.
 /// </summary>
 public class MixedLoadTests(ITestOutputHelper output) : KernelTest
 {
@@ -20,7 +20,9 @@ public class MixedLoadTests(ITestOutputHelper output) : KernelTest
     private static readonly TimeSpan s_duration = TimeSpan.FromSeconds(
         int.Parse(Environment.GetEnvironmentVariable("KERNELTLS_LOAD_SECONDS") ?? "180", CultureInfo.InvariantCulture));
 
-    /// <summary>One slow operation on a crowded network is not a hang; this, for a whole connection, is.</summary>
+    /// <summary>
+    /// The time limit of a whole connection. A single slow operation on a congested network is not a hang.
+    /// </summary>
     private static readonly TimeSpan s_limit = TimeSpan.FromMinutes(10);
 
     private long _bytes;
@@ -98,14 +100,16 @@ public class MixedLoadTests(ITestOutputHelper output) : KernelTest
             ]);
     }
 
-    /// <summary>One direction of a connection, to its end; the halves end at different times.</summary>
+    /// <summary>Runs one direction of a connection to its end. The halves end at different times.</summary>
     private Task[] HalfAsync(KtlsStream from, KtlsStream to, Random random)
     {
         long size = Skewed(random, 2 * LargestWrite);
         return [SendAsync(from, size, new Random(random.Next())), ReceiveAsync(to, size, new Random(random.Next()))];
     }
 
-    /// <summary>One end that failed leaves the other one waiting: its failure is what there is to say.</summary>
+    /// <summary>
+    /// Waits for all tasks or the first failure: if one end failed, the other one waits, and that failure is the cause.
+    /// </summary>
     private static async Task AllOrFirstFailure(List<Task> tasks)
     {
         while (tasks.Count > 0)
@@ -168,7 +172,7 @@ public class MixedLoadTests(ITestOutputHelper output) : KernelTest
         }
     }
 
-    /// <summary>1 to <paramref name="most"/>, small numbers as likely as large ones.</summary>
+    /// <summary>Returns 1 to <paramref name="most"/>, with small numbers as likely as large ones.</summary>
     private static long Skewed(Random random, int most) => Math.Clamp((long)Math.Pow(most, random.NextDouble()), 1, most);
 
     private static Socket Listen()

@@ -6,7 +6,9 @@ using KernelTls.Tests;
 
 namespace KernelTls.FunctionalTests;
 
-/// <summary>nginx with kernel TLS of its own: both ends of a connection are in the kernel, and only one of them is ours.</summary>
+/// <summary>
+/// Tests nginx with its own kernel TLS: both ends of a connection are in the kernel, and only one of them is ours.
+/// </summary>
 public class NginxInteropTests : InteropTest
 {
     private const int Size = 3_000_001;
@@ -22,7 +24,7 @@ public class NginxInteropTests : InteropTest
         {
             await using KtlsStream client = await ConnectAsync(nginx.Port, version, o => o.AllowTlsResume = true);
 
-            // The second answer on a connection follows the first one's last record.
+            // The second response on a connection follows the first one's last record.
             for (int i = 0; i < 2; i++)
             {
                 await client.WriteAsync("GET /file HTTP/1.1\r\nHost: localhost\r\n\r\n"u8.ToArray()).InTime("the request");
@@ -102,8 +104,8 @@ public class NginxInteropTests : InteropTest
     }
 
     /// <summary>
-    /// Asserts that the kernel has the keys of both ends, and that nginx says the same of its own. Both ends send in the kernel
-    /// in every cell; of TLS 1.3 neither receives there with OpenSSL before 3.2.
+    /// Asserts that the kernel has the keys of both ends, and that nginx reports the same for its end. Both ends send
+    /// in the kernel in every cell. With OpenSSL before 3.2 neither receives TLS 1.3 there.
     /// </summary>
     private static void AssertBothEndsCounted(TlsStatistics before, Nginx nginx, SslProtocols version, int connections = 1)
     {

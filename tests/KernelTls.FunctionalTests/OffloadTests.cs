@@ -185,7 +185,9 @@ public class OffloadTests : KernelTest
         await serving.InTime();
     }
 
-    /// <summary>A server that closes its half early: OpenSSL attaches "tls" when it has keys, and then the kernel takes none.</summary>
+    /// <summary>
+    /// The server closes its half early: OpenSSL attaches "tls" when it has keys, and then the kernel refuses them.
+    /// </summary>
     [Theory]
     [InlineData(KtlsMode.Preferred)]
     [InlineData(KtlsMode.Required)]
@@ -236,7 +238,9 @@ public class OffloadTests : KernelTest
         }
     }
 
-    /// <summary>The kernel announces a control record by failing a receive, which .NET takes for the end of the connection.</summary>
+    /// <summary>
+    /// The kernel announces a control record by failing a receive, which .NET treats as the end of the connection.
+    /// </summary>
     [Theory]
     [MemberData(nameof(Versions))]
     public async Task Control_records_leave_the_sockets_connected(SslProtocols version)
@@ -245,7 +249,7 @@ public class OffloadTests : KernelTest
         Assert.True(pair.ClientSocket.Connected, "after the client's handshake");
         Assert.True(pair.ServerSocket.Connected, "after the server's handshake");
 
-        // TLS 1.3: the tickets come before the first byte.
+        // TLS 1.3: the tickets precede the first byte.
         await pair.Server.WriteAsync(new byte[3]).InTime();
         Assert.Equal(1, await pair.Client.ReadAsync(new byte[1]).InTime());
         Assert.True(pair.ClientSocket.Connected, "after an asynchronous read");

@@ -5,7 +5,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.FunctionalTests;
 
-/// <summary>openssl s_client against a KtlsStream that serves.</summary>
+/// <summary>Tests openssl s_client against a KtlsStream server.</summary>
 public class OpenSslClientInteropTests : InteropTest
 {
     [Theory]
@@ -94,7 +94,9 @@ public class OpenSslClientInteropTests : InteropTest
         Assert.NotEqual(0, await client.ExitAsync());
     }
 
-    /// <summary>s_client drops the first five of six connections, and asks for the first one's session every time.</summary>
+    /// <summary>
+    /// s_client closes the first five of six connections, and offers the first one's session every time.
+    /// </summary>
     [Fact]
     public async Task TLS_1_2_sessions_are_resumed_one_after_the_other()
     {
@@ -111,7 +113,7 @@ public class OpenSslClientInteropTests : InteropTest
 
         await using KtlsStream server = await AcceptAsync(listener, SslProtocols.Tls12);
 
-        // What is said about a connection begins with this, for each of the six.
+        // s_client's report of each of the six connections begins with this.
         string said = "";
         for (int i = 0; i < Connections; i++)
         {
@@ -142,12 +144,12 @@ public class OpenSslClientInteropTests : InteropTest
             Assert.EndsWith(
                 $"\nNew, {text}, Cipher is ", await first.OutputUpToAsync($", {text}, Cipher is "), StringComparison.Ordinal);
 
-            // TLS 1.3: the tickets come before the first line.
+            // TLS 1.3: the tickets precede the first line.
             await GreetAsync(first, server);
             await LeaveAsync(first, server);
         }
 
-        // A session that cannot be resumed is not even there: then the second client has nothing to offer.
+        // A session that cannot be resumed is not stored, so the second client has nothing to offer.
         string[] session = File.Exists(directory["session"]) ? ["-sess_in", directory["session"]] : [];
         Assert.True(session.Length > 0 || !allow, "no session to resume");
         using ExternalProgram second = OpenSslProgram.Connect(listener.Port, directory, version, session);

@@ -6,7 +6,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.FunctionalTests;
 
-/// <summary>openssl s_server against a KtlsStream that connects.</summary>
+/// <summary>Tests openssl s_server against a KtlsStream client.</summary>
 public class OpenSslServerInteropTests : InteropTest
 {
     [Theory]

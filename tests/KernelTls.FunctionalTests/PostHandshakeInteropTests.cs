@@ -3,7 +3,9 @@ using KernelTls.Tests;
 
 namespace KernelTls.FunctionalTests;
 
-/// <summary>openssl on the other side of post-handshake authentication (RFC 8446, section 4.6.2), with keys in the kernel.</summary>
+/// <summary>
+/// Tests post-handshake authentication (RFC 8446, section 4.6.2) with openssl as the peer and keys in the kernel.
+/// </summary>
 public class PostHandshakeInteropTests : InteropTest
 {
 #pragma warning disable CA1416 // Linux

@@ -7,8 +7,8 @@ using KernelTls.Tests;
 namespace KernelTls.FunctionalTests;
 
 /// <summary>
-/// Keys that other programs, and this side, change while data is under way both ways. Where kernel and OpenSSL can follow,
-/// every byte arrives; where they cannot, what arrived before the typed error is right.
+/// Tests key changes of other programs and of this end while data is in transit both ways. If kernel and OpenSSL can
+/// change keys, every byte arrives. Otherwise the data before the typed error is correct.
 /// </summary>
 public class RekeyInteropTests
 {
@@ -17,7 +17,10 @@ public class RekeyInteropTests
     private const int LinesBetweenPauses = 5 * LinesPerWrite;
     private const int LinesBetweenUpdates = 1_000;
 
-    /// <summary>Who changes keys: the program its own; the program, which asks for ours; this side, which asks for the program's.</summary>
+    /// <summary>
+    /// Specifies the key change: the program changes its own; the program also requests a change of ours; this end also
+    /// requests a change of the program's.
+    /// </summary>
     public enum Update
     {
         Theirs,
@@ -82,7 +85,10 @@ public class RekeyInteropTests
         });
     }
 
-    /// <summary>What is typed at once is read at once, and a command then not seen: only the program's own log tells that it was.</summary>
+    /// <summary>
+    /// Waits until the program's log contains a pattern. The program reads input at once and may then miss a command;
+    /// only its log shows whether it saw it.
+    /// </summary>
     private static async Task LoggedAsync(string log, string pattern, int times)
     {
         while (Regex.Count(await File.ReadAllTextAsync(log), pattern) < times)
@@ -91,11 +97,12 @@ public class RekeyInteropTests
         }
     }
 
-    /// <param name="program">Sends what is typed into it, and writes out what it receives.</param>
+    /// <summary>Runs the exchange.</summary>
+    /// <param name="program">The program, which sends its input and writes what it receives.</param>
     /// <param name="stream">The other end.</param>
-    /// <param name="mode">How the other end does its TLS.</param>
-    /// <param name="update">Who changes keys.</param>
-    /// <param name="updateTheirs">Has the program change its keys, and waits until it has.</param>
+    /// <param name="mode">The mode of the other end.</param>
+    /// <param name="update">The key change.</param>
+    /// <param name="updateTheirs">The function that makes the program change its keys, and waits for that.</param>
     private static async Task RunAsync(ExternalProgram program, KtlsStream stream, TlsMode mode, Update update, Func<int, Lines, Task> updateTheirs)
     {
         bool theirs = update != Update.Ours;
@@ -128,7 +135,7 @@ public class RekeyInteropTests
         }
         catch (IOException e) when (!goesOn)
         {
-            // The program may have left by now, and not listen any more.
+            // The program may have exited by now.
             Assert.IsType<KtlsRekeyException>(e as KtlsRekeyException
                 ?? await Assert.ThrowsAnyAsync<IOException>(() => stream.ReadAsync(new byte[1]).InTime("the end of the connection")));
             await enough.CancelAsync();
@@ -148,20 +155,21 @@ public class RekeyInteropTests
         TlsStatistics now = TlsStatistics.Read();
         Assert.Equal(0, now.DecryptError - before.DecryptError);
 
-        // A request that arrives while the answer to the one before still waits behind data is answered with it (RFC 8446, 4.6.3).
+        // A request that arrives while the answer to the previous one still waits behind data is answered by the same
+        // KeyUpdate (RFC 8446, 4.6.3).
         Assert.InRange(now.SendRekeyOk - before.SendRekeyOk, !ours ? 0 : theirs ? 1 : Updates, ours ? Updates : 0);
 
-        // A program that is behind with reading answers several of our requests at once.
+        // A program that reads slowly answers several of our requests at once.
         long received = now.ReceiveRekeyOk - before.ReceiveRekeyOk;
         Assert.InRange(received, !kernelReceives ? 0 : theirs ? Updates : 1, kernelReceives ? Updates : 0);
 
-        // A line that is wrong ends the checking, and with it the program's output.
+        // An incorrect line ends the checking, and with it the program's output.
         async Task WhileDataMoves(Task task) => await (await Task.WhenAny(task, sending, checking));
     }
 
     /// <summary>
-    /// Numbered lines, many in a write, until it is enough. Now and then all of them have arrived: gnutls-cli looks at what is
-    /// typed only when there is nothing to receive.
+    /// Sends numbered lines, many in a write, until canceled. From time to time all of them have arrived: gnutls-cli
+    /// reads its input only when there is nothing to receive.
     /// </summary>
     private static async Task SendLinesAsync(KtlsStream stream, Lines arrived, CancellationToken enough)
     {
@@ -179,16 +187,18 @@ public class RekeyInteropTests
         }
     }
 
-    /// <summary>The lines that the program wrote out, each compared; the last may be cut off.</summary>
+    /// <summary>Compares the lines that the program wrote. The last one may be truncated.</summary>
     private sealed class Lines
     {
-        /// <summary>What s_server and gnutls-cli say about themselves, anywhere between the bytes that it received.</summary>
+        /// <summary>
+        /// The messages of s_server and gnutls-cli, which may occur anywhere between the bytes received.
+        /// </summary>
         private static readonly string[] s_said =
         [
             "SSL_do_handshake -> 1", "Read BLOCK", "Write BLOCK", "- Rekey was completed",
         ];
 
-        /// <summary>What programs say of a connection that has ended, behind what came before.</summary>
+        /// <summary>The messages of programs about a connection that has ended, after the data.</summary>
         private static readonly string[] s_farewells = ["DONE", "ERROR", "---", "***", "- Peer has closed"];
 
         private readonly List<(Func<bool> Condition, TaskCompletionSource Seen)> _awaited = [];

@@ -6,14 +6,14 @@ using KernelTls.Tests;
 namespace KernelTls.FunctionalTests;
 
 /// <summary>
-/// A connection that is reset. TCP gives what arrived before; kernel TLS tells the reset before records that its parser has
-/// not come to, which is so where they arrived while the socket's lock was held.
+/// Tests connections that are reset. TCP delivers the data received before. Kernel TLS reports the reset before records
+/// that its parser has not reached, which happens if they arrived while the socket's lock was held.
 /// </summary>
 public class ResetTests : KernelTest
 {
     private const int Size = 10_000;
 
-    /// <summary>How often the parser comes first is the scheduler's affair.</summary>
+    /// <summary>The number of rounds. How often the parser runs first depends on the scheduler.</summary>
     private const int Rounds = 20;
 
     [Theory]
@@ -25,7 +25,7 @@ public class ResetTests : KernelTest
             await using TlsPair pair = await ConnectAsync(version);
             Outcome outcome = await ReadBehindALockAsync(pair, async () => await Pattern.SendAsync(pair.Client, Size));
 
-            // A socket tells its error once: to the write, where that has looked first.
+            // A socket reports its error once: to the write if that is first.
             IOException told = outcome.OfWrite ?? outcome.OfRead;
             Assert.Equal(SocketError.ConnectionReset, Assert.IsType<SocketException>(told.InnerException).SocketErrorCode);
             Assert.IsType<IOException>(outcome.OfRead);
@@ -51,7 +51,9 @@ public class ResetTests : KernelTest
         }
     }
 
-    /// <summary>What the client sends, and its reset, meet a server whose write holds the socket's lock; then it reads.</summary>
+    /// <summary>
+    /// Makes the client's data and its reset arrive while the server's write holds the socket's lock, and then reads.
+    /// </summary>
     private static async Task<Outcome> ReadBehindALockAsync(TlsPair pair, Func<Task> send)
     {
         using MissingPage page = new();

@@ -5,7 +5,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.FunctionalTests;
 
-/// <summary>Files that the kernel sends, as programs nobody here wrote receive them.</summary>
+/// <summary>Tests files that the kernel sends to third-party programs.</summary>
 public class SendFileInteropTests : InteropTest
 {
     private const int Length = 5_000_003;

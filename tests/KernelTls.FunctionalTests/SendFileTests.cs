@@ -9,7 +9,7 @@ using Microsoft.Win32.SafeHandles;
 
 namespace KernelTls.FunctionalTests;
 
-/// <summary>Files that the kernel sends by itself; the conformance tests have what holds in every mode.</summary>
+/// <summary>Tests files that the kernel itself sends. The conformance tests cover what holds in every mode.</summary>
 public class SendFileTests : KernelTest
 {
     private const int FileSize = TlsPair.MoreThanFits;
@@ -51,7 +51,9 @@ public class SendFileTests : KernelTest
         await sending.InTime();
     }
 
-    /// <summary>What such a socket answers for a file that cannot be spliced; nothing is sent, and reading takes over.</summary>
+    /// <summary>
+    /// Tests the result of such a socket for a file that cannot be spliced: nothing is sent, and reading takes over.
+    /// </summary>
     [Fact]
     [Trait("Pitfall", "14")]
     public async Task A_file_system_that_cannot_is_no_failure()
@@ -71,7 +73,9 @@ public class SendFileTests : KernelTest
         Assert.Equal(content, received);
     }
 
-    /// <summary>The request meets the file half-way; the answer, a control record too, must not come into its midst.</summary>
+    /// <summary>
+    /// The request arrives during the file. The answer, a control record too, must not be sent in the middle of it.
+    /// </summary>
     [Fact]
     [Trait("Pitfall", "3")]
     [Trait("Pitfall", "14")]
@@ -92,7 +96,8 @@ public class SendFileTests : KernelTest
         {
             await Assert.ThrowsAsync<KtlsRekeyException>(() => reading.InTime());
 
-            // Nothing follows the alert, which is lost where the socket has no room for it: then the end of the connection tells.
+            // Nothing follows the alert, which is lost if the socket has no space for it. In that case the end of the
+            // connection informs the peer.
             Task receiving = Assert.ThrowsAnyAsync<IOException>(() => Pattern.ReceiveAsync(pair.Server, FileSize).InTime());
             await Assert.ThrowsAsync<KtlsRekeyException>(() => sending.InTime("the file to be given up"));
             await client.DisposeAsync();
@@ -132,8 +137,9 @@ public class SendFileTests : KernelTest
     }
 
     /// <summary>
-    /// A file that is written to while it is sent. Software encryption reads a page once: the peer gets old or new bytes, and
-    /// never a record that it cannot decrypt (KernelTest looks). A device, asked for zero copies, would do worse.
+    /// Tests a file that is written to while it is sent. Software encryption reads a page once: the peer receives old
+    /// or new bytes, and never a record that it cannot decrypt (KernelTest checks that). With a device and zero copies
+    /// the result would be worse.
     /// </summary>
     [Theory]
     [InlineData(false)]
@@ -168,7 +174,9 @@ public class SendFileTests : KernelTest
         }
     }
 
-    /// <summary>Sends the file until there is no room for a byte more, not even a while later; returns how much that was.</summary>
+    /// <summary>
+    /// Sends the file until there has been no space for a while, and returns the number of bytes sent.
+    /// </summary>
     private static long Fill(Socket socket, SafeFileHandle file)
     {
         long offset = 0;
@@ -185,7 +193,10 @@ public class SendFileTests : KernelTest
         return offset;
     }
 
-    /// <summary>What system calls have written to files and from files to sockets; sending memory does not count (/proc/self/io).</summary>
+    /// <summary>
+    /// Returns the bytes that system calls have written to files and from files to sockets. Sending memory does not
+    /// count (/proc/self/io).
+    /// </summary>
     private static long BytesWritten() => long.Parse(
         File.ReadLines("/proc/self/io").Single(l => l.StartsWith("wchar:", StringComparison.Ordinal))[6..], CultureInfo.InvariantCulture);
 }

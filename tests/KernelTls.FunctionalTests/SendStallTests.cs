@@ -9,15 +9,17 @@ using Microsoft.Win32.SafeHandles;
 namespace KernelTls.FunctionalTests;
 
 /// <summary>
-/// Over loopback one segment is 65,483 bytes. Where it fills the send buffer, a plain sendfile waits for the peer's delayed
-/// acknowledgement after each (docs/tuning.md). Neither ours does, nor writes, though their records share segments.
+/// Tests stalls over loopback, where one segment is 65,483 bytes. If it fills the send buffer, a plain sendfile waits
+/// for the peer's delayed acknowledgement after each (docs/tuning.md). Neither ours nor writes do, although their
+/// records share segments.
 /// </summary>
 [Trait("Pitfall", "23")]
 public class SendStallTests : KernelTest
 {
     /// <summary>
-    /// For each 4 MiB. A stall is one for every second or third buffer, 12 to 60, each 40 ms of silence. The clock itself says
-    /// little on a busy machine, where some of any transfer's acknowledgements are late.
+    /// The accepted number of delayed acknowledgements per 4 MiB. A stalling sender has one for every second or third
+    /// buffer, 12 to 60, each 40 ms of silence. The elapsed time says little on a busy machine, where some
+    /// acknowledgements of any transfer are late.
     /// </summary>
     private const int Few = 10;
 
@@ -25,7 +27,7 @@ public class SendStallTests : KernelTest
     private const int MaxSegmentOption = 2; // TCP_MAXSEG
     private const int Mebibyte = 1 << 20;
 
-    /// <summary>Least, first and largest send buffer of this network namespace's sockets.</summary>
+    /// <summary>The file with the least, initial and largest send buffer of this network namespace's sockets.</summary>
     private const string BufferLimits = "/proc/sys/net/ipv4/tcp_wmem";
 
     private delegate Task Sending(KtlsStream stream, Socket socket, SafeFileHandle file, long count);
@@ -92,7 +94,7 @@ public class SendStallTests : KernelTest
     private static async Task OursAsync(KtlsStream stream, Socket socket, SafeFileHandle file, long count) =>
         await stream.SendFileAsync(file, 0, count);
 
-    /// <summary>As much as the socket takes at a time, and a wait for room, over and over.</summary>
+    /// <summary>Sends as much as the socket accepts and waits for space, repeatedly.</summary>
     private static Task PlainAsync(KtlsStream stream, Socket socket, SafeFileHandle file, long count) => Limits.Blocking(() =>
     {
         for (long offset = 0; offset < count;)
@@ -105,7 +107,9 @@ public class SendStallTests : KernelTest
         }
     });
 
-    /// <summary>To the arrival of the last byte at a peer that reads as fast as it can, without decrypting.</summary>
+    /// <summary>
+    /// Measures until the last byte arrives at a peer that reads as fast as it can, without decrypting.
+    /// </summary>
     private static async Task<Measure> MeasureAsync(PatternFile file, long count, int segment, bool smallBuffer, Sending send)
     {
         string limits = File.ReadAllText(BufferLimits);
@@ -150,7 +154,9 @@ public class SendStallTests : KernelTest
         return count;
     }
 
-    /// <summary>TcpExt: DelayedACKs of /proc/net/netstat: a line of names, then one of values.</summary>
+    /// <summary>
+    /// Returns DelayedACKs from TcpExt in /proc/net/netstat: a line of names, followed by one of values.
+    /// </summary>
     private static long DelayedAcknowledgements()
     {
         string[][] lines = [.. File.ReadLines("/proc/net/netstat").Select(l => l.Split(' ')).Where(l => l[0] == "TcpExt:")];

@@ -5,12 +5,13 @@ using KernelTls.Tests;
 
 namespace KernelTls.FunctionalTests;
 
-/// <summary>
-/// What makes OpenSSL keep the keys without a word, as far as it can come about at all. A cipher that no kernel has: see
-/// <see cref="OffloadTests"/>. Compression is switched off, the BIO is always the socket's, and there is no way to the record
-/// length of a context of ours, and to its padding only RecordPadding in openssl.cnf: KernelRefused (OpenSSL 3.5 and 3.6;
-/// 3.0 gives the kernel its keys all the same, and does not pad).
-/// </summary>
+/// <summary>Tests the conditions under which OpenSSL silently keeps the keys, as far as they can occur.</summary>
+/// <remarks>
+/// See <see cref="OffloadTests"/> for a cipher that no kernel implements. Compression is disabled, and the BIO is
+/// always the socket's. There is no access to the record length of our contexts, and to their padding only by
+/// RecordPadding in openssl.cnf: KernelRefused (OpenSSL 3.5 and 3.6; 3.0 installs its keys in the kernel nevertheless,
+/// and does not pad).
+/// </remarks>
 [Trait("Pitfall", "12")]
 public class SilentFallbackTests : KernelTest
 {

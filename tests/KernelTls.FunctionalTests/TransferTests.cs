@@ -9,7 +9,9 @@ public class TransferTests : KernelTest
     private static readonly long s_bytes =
         long.Parse(Environment.GetEnvironmentVariable("KERNELTLS_TRANSFER_MIB") ?? "1024", CultureInfo.InvariantCulture) << 20;
 
-    /// <summary>Emulated machines move some 10 MB a second, busy ones less: this limit is for what hangs.</summary>
+    /// <summary>
+    /// The time limit that detects a hang. Emulated machines move about 10 MB per second, busy ones less.
+    /// </summary>
     private static readonly TimeSpan s_limit = Limits.Wait + TimeSpan.FromSeconds(s_bytes / 2_000_000.0);
 
     [Theory]
@@ -38,7 +40,7 @@ public class TransferTests : KernelTest
 
     private static async Task MoveAsync(TlsPair pair, bool fromClient, bool fromServer)
     {
-        // The full size once: TLS 1.3 and 1.2 differ in their record format, not in how data moves.
+        // The full size only once: TLS 1.3 and 1.2 differ in their record format, not in how data moves.
         long bytes = pair.Client.SslProtocol == SslProtocols.Tls13 ? s_bytes : s_bytes / 8;
         List<Task> tasks = [];
         if (fromClient)
@@ -91,7 +93,7 @@ public class TransferTests : KernelTest
     }
 
     /// <summary>
-    /// SSL_read, called to take the tickets, may fetch data along with them: what it holds must be handed out before the
+    /// SSL_read, called to process the tickets, may fetch data along with them. That data must be returned before the
     /// socket is read again.
     /// </summary>
     [Theory]
@@ -130,7 +132,7 @@ public class TransferTests : KernelTest
         }
     }
 
-    /// <summary>As above, with blocking reads.</summary>
+    /// <summary>The same with blocking reads.</summary>
     [Theory]
     [Trait("Pitfall", "5")]
     [Trait("Pitfall", "6")]

@@ -6,7 +6,7 @@ using Microsoft.Diagnostics.Tracing;
 
 namespace KernelTls.Lab.Tests;
 
-/// <summary>Listens to a process as crank's agent does: the event source "Benchmarks", through EventPipe.</summary>
+/// <summary>Listens to a process as crank's agent does: to the event source "Benchmarks", through EventPipe.</summary>
 internal sealed class Agent : IDisposable
 {
     private static readonly string[] s_explanation = ["aggregate", "reduce", "shortDescription", "longDescription", "format"];
@@ -20,20 +20,21 @@ internal sealed class Agent : IDisposable
         _listening = Limits.Blocking(Listen);
     }
 
-    /// <summary>By name, the last one.</summary>
+    /// <summary>Gets the last measurement of each name.</summary>
     public ConcurrentDictionary<string, object> Measurements { get; } = new();
 
-    /// <summary>Names, one for each time.</summary>
+    /// <summary>Gets the names of all measurements received.</summary>
     public ConcurrentQueue<string> Heard { get; } = new();
 
-    /// <summary>By name: aggregate, reduce, short description, long description, format.</summary>
+    /// <summary>Gets the metadata by name: aggregate, reduce, short description, long description, format.</summary>
     public ConcurrentDictionary<string, string[]> Metadata { get; } = new();
 
-    /// <summary>Measurements of which there was no metadata before.</summary>
+    /// <summary>Gets the measurements that were not preceded by metadata.</summary>
     public ConcurrentQueue<string> Unexplained { get; } = new();
 
-    /// <param name="processId">Started already; its runtime may not be there yet.</param>
-    /// <param name="isSuspended">It waits for somebody to listen, so that nothing is missed.</param>
+    /// <summary>Attaches to a process.</summary>
+    /// <param name="processId">The process, whose runtime may not have started yet.</param>
+    /// <param name="isSuspended">Whether the process waits for a listener, so that nothing is missed.</param>
     public static async Task<Agent> AttachAsync(int processId, bool isSuspended)
     {
         DiagnosticsClient client = new(processId);
@@ -58,7 +59,7 @@ internal sealed class Agent : IDisposable
         }
     }
 
-    /// <summary>Until the process has ended.</summary>
+    /// <summary>Waits until the process has ended.</summary>
     public Task EndAsync() => _listening.InTime("the events to end");
 
     /// <summary>Stops listening, as the agent does before it stops a server.</summary>

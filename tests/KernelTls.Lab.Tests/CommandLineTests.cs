@@ -3,7 +3,9 @@ using KernelTls.Tests;
 
 namespace KernelTls.Lab.Tests;
 
-/// <summary>What would measure something else than was asked for is refused, and named.</summary>
+/// <summary>
+/// Tests that a command line that would measure something other than requested is refused with its cause.
+/// </summary>
 public class CommandLineTests
 {
     [Theory]

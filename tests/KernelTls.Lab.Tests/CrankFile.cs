@@ -4,8 +4,8 @@ using YamlDotNet.Serialization;
 namespace KernelTls.Lab.Tests;
 
 /// <summary>
-/// A file of crank, as far as the lab's uses it: jobs that a scenario and then profiles change, and templates that name variables.
-/// What crank would pass over in silence is an error here.
+/// Reads a crank file, as far as the lab's uses the format: jobs that a scenario and then profiles change, and
+/// templates with variables. Anything that crank would ignore silently is an error here.
 /// </summary>
 internal sealed partial class CrankFile
 {
@@ -21,7 +21,7 @@ internal sealed partial class CrankFile
     public static IReadOnlyList<CrankFile> All { get; } =
         [.. Directory.GetFiles(Path.Combine(AppContext.BaseDirectory, "repository", "benchmarks", "crank"), "*.yml").Select(f => new CrankFile(f))];
 
-    /// <summary>The one there is.</summary>
+    /// <summary>Gets the only file.</summary>
     public static CrankFile Lab => All.Single();
 
     public string FullName { get; }
@@ -42,7 +42,9 @@ internal sealed partial class CrankFile
     public static Dictionary<string, object> MapOf(Dictionary<string, object> node, string key) =>
         node.TryGetValue(key, out object? value) ? Map(value) : [];
 
-    /// <summary>A scenario's job with its templates filled in: what the agent of that service would run.</summary>
+    /// <summary>
+    /// Returns a scenario's job with its templates filled in: what the agent of that service would run.
+    /// </summary>
     public CrankJob Render(string scenario, string service, string profile, params (string Name, object Value)[] overridden)
     {
         Dictionary<string, object> reference = Map(Map(Scenarios[scenario])[service]);
@@ -68,7 +70,7 @@ internal sealed partial class CrankFile
         return new CrankJob(arguments.Split(' ', StringSplitOptions.RemoveEmptyEntries), environment, variables);
     }
 
-    /// <summary>The variables that a template names.</summary>
+    /// <summary>Returns the variables in a template.</summary>
     public static IEnumerable<string> NamesIn(string template) =>
         Hole().Matches(template).SelectMany(m => new[] { m.Groups["name"].Value, m.Groups["key"].Value }).Where(n => n.Length > 0);
 
@@ -83,7 +85,7 @@ internal sealed partial class CrankFile
         return filled;
     }
 
-    /// <summary>As Liquid writes them.</summary>
+    /// <summary>Formats a value as Liquid does.</summary>
     private static string Text(object value) =>
         value is bool truth ? (truth ? "true" : "false") : FormattableString.Invariant($"{value}");
 
@@ -91,8 +93,9 @@ internal sealed partial class CrankFile
     private static partial Regex Hole();
 }
 
-/// <param name="Arguments">Its command line.</param>
-/// <param name="Environment">Its environment, what the profile adds to it.</param>
-/// <param name="Variables">What the templates were filled with.</param>
+/// <summary>Represents a job.</summary>
+/// <param name="Arguments">The command line.</param>
+/// <param name="Environment">The environment, which contains the profile's variables.</param>
+/// <param name="Variables">The values of the templates' variables.</param>
 internal sealed record CrankJob(
     string[] Arguments, IReadOnlyDictionary<string, string> Environment, IReadOnlyDictionary<string, object> Variables);

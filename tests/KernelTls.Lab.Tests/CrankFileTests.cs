@@ -3,10 +3,10 @@ using KernelTls.Tests;
 
 namespace KernelTls.Lab.Tests;
 
-/// <summary>The files of benchmarks/crank against what crank knows and what the programs really take.</summary>
+/// <summary>Compares the files of benchmarks/crank with what crank supports and what the programs accept.</summary>
 public class CrankFileTests
 {
-    // Of Microsoft.Crank.Models.Job, those in use.
+    // The properties of Microsoft.Crank.Models.Job that are in use.
     private static readonly string[] s_jobProperties =
         ["sources", "project", "framework", "readyStateText", "isConsoleApp", "waitForExit", "timeout", "variables", "arguments"];
 
@@ -26,7 +26,9 @@ public class CrankFileTests
     public void Nothing_is_in_it_that_crank_does_not_know() =>
         Assert.All(CrankFile.All, file => Assert.Equal(["variables", "jobs", "scenarios", "profiles"], file.Sections));
 
-    /// <summary>From this repository's own folders; the program is named as the project, by which the agent finds it.</summary>
+    /// <summary>
+    /// The sources are this repository's own folders. The program has the project's name, by which the agent finds it.
+    /// </summary>
     [Theory]
     [MemberData(nameof(Jobs))]
     public void A_job_builds_from_this_repository(string name)
@@ -48,7 +50,7 @@ public class CrankFileTests
         Assert.Equal("KernelTls.Lab", typeof(LabCommand).Assembly.GetName().Name);
     }
 
-    /// <summary>A server is ready when it says so; a client is what a run waits for, and may not wait for ever.</summary>
+    /// <summary>A server reports when it is ready. A run waits for a client, but not forever.</summary>
     [Theory]
     [MemberData(nameof(Jobs))]
     public void A_job_starts_and_ends_as_crank_expects(string name)
@@ -67,7 +69,10 @@ public class CrankFileTests
         }
     }
 
-    /// <summary>Every option is filled from the variable of its name, all of the command's are there, and no variable goes nowhere.</summary>
+    /// <summary>
+    /// Every option is filled from the variable of its name, all options of the command are present, and every variable
+    /// is used.
+    /// </summary>
     [Theory]
     [MemberData(nameof(Jobs))]
     public void A_job_s_variables_are_the_program_s_options(string name)
@@ -94,7 +99,7 @@ public class CrankFileTests
         Assert.All(named, n => Assert.Contains(n, known));
         Assert.Empty(CrankFile.MapOf(job, "variables").Keys.Except(named));
 
-        // One command serves two jobs; headers come by the dictionary.
+        // One command serves two jobs. Headers come from the dictionary.
         string[] left = name switch
         {
             "httpServer" => ["--filename", "--sizeInBytes"],
@@ -126,7 +131,9 @@ public class CrankFileTests
         }
     }
 
-    /// <summary>What the answer must be is what the server is told to send, by the version that it speaks.</summary>
+    /// <summary>
+    /// The response that the client expects is the one that the server is configured to send, with the same version.
+    /// </summary>
     [Theory]
     [MemberData(nameof(Scenarios))]
     public void Client_and_server_of_a_scenario_agree(string name)
@@ -188,7 +195,7 @@ public class CrankFileTests
         Assert.All(expected, e => Assert.Equal($"{e.Value}", $"{variables[e.Name]}"));
     }
 
-    /// <summary>crank refuses a profile that says nothing about one of a scenario's services.</summary>
+    /// <summary>crank refuses a profile that does not mention one of a scenario's services.</summary>
     [Theory]
     [MemberData(nameof(Profiles))]
     public void A_profile_speaks_of_both_services(string name)

@@ -3,7 +3,10 @@ using KernelTls.Tests;
 
 namespace KernelTls.Lab.Tests;
 
-/// <summary>The two hosts on one machine, where there is a kernel to make them; and that they do what crank's scenarios do.</summary>
+/// <summary>
+/// Tests the two hosts on one machine, if the kernel supports namespaces, and that they do the same as crank's
+/// scenarios.
+/// </summary>
 public class RehearsalTests
 {
     [Fact]
@@ -20,7 +23,7 @@ public class RehearsalTests
 
         if (KtlsPlatform.OpenSslVersion < new Version(3, 2))
         {
-            // The mode wants the kernel in both directions, which an older OpenSSL cannot have.
+            // The mode requires the kernel in both directions, which an older OpenSSL does not support.
             Assert.True(code == 1, rehearsal.Said);
             Assert.Contains(nameof(KtlsFallbackReason.OpenSslTooOld), rehearsal.Said, StringComparison.Ordinal);
             Assert.DoesNotContain("ktls-server-", await NamespacesAsync(), StringComparison.Ordinal);
@@ -33,7 +36,7 @@ public class RehearsalTests
         Assert.Equal(["", "1500", "h1-get-64k", "ktls"], row[..4]);
         Assert.Matches("^[1-9][0-9,]* Mean RPS$", row[4]);
 
-        // 64 KiB in segments of 1448 bytes, and packets without data; a link that passed larger segments would need fewer.
+        // 64 KiB in segments of 1448 bytes, and packets without data. A link with larger segments would need fewer.
         Assert.InRange(int.Parse(row[6], System.Globalization.CultureInfo.InvariantCulture), 40, int.MaxValue);
         Assert.Equal(["send=kernel receive=kernel", "send=kernel receive=kernel", ""], row[7..]);
         Assert.Contains("are no measurement", rehearsal.Said, StringComparison.Ordinal);
@@ -44,7 +47,7 @@ public class RehearsalTests
     public void Its_modes_are_crank_s() =>
         Assert.All(RehearsalMode.All, mode => Assert.Equal(CrankFile.Lab.Render("h1-get-0", "client", mode.Name).Environment, mode.Environment));
 
-    /// <summary>Option by option, where a rehearsal says one.</summary>
+    /// <summary>Compares each option that a rehearsal sets.</summary>
     [Fact]
     public void Its_scenarios_are_crank_s() => Assert.All(RehearsalScenario.All, scenario =>
     {

@@ -5,19 +5,22 @@ using KernelTls.Tests;
 
 namespace KernelTls.Lab.Tests;
 
-/// <summary>Every scenario of benchmarks/crank, by the command lines that crank would make of it.</summary>
+/// <summary>Tests every scenario of benchmarks/crank with the command lines that crank would create.</summary>
 public class ScenarioTests
 {
-    /// <summary>TlsTxSw of a process that finds out what the kernel takes (ARCHITECTURE.md).</summary>
+    /// <summary>The TlsTxSw count of a process that determines what the kernel accepts (docs/architecture/handshake.md).</summary>
     private const long Trials = 11;
 
-    /// <summary>An emulated machine takes long to start two programs: there one of each kind, or all by KERNELTLS_SCENARIOS=all.</summary>
+    /// <summary>
+    /// The scenarios on emulated machines, which take long to start two programs: one of each kind, or all with
+    /// KERNELTLS_SCENARIOS=all.
+    /// </summary>
     private static readonly string[] s_ofEachKind = ["h1-get-close", "h2-post-64k", "h1-static-1m", "read-write", "handshake"];
 
     public static TheoryData<TlsMode, string> Every => Modes.CostlyWith<string>(
         Cell.IsLab && Environment.GetEnvironmentVariable("KERNELTLS_SCENARIOS") != "all" ? s_ofEachKind : CrankFile.Lab.Scenarios.Keys);
 
-    /// <summary>One end only; both ends are <see cref="Every"/>.</summary>
+    /// <summary>Gets the profiles for one end only. <see cref="Every"/> covers both ends.</summary>
     public static TheoryData<string> OneSided =>
         [.. Modes.Costly.Where(m => m != TlsMode.Stock).SelectMany(m => new[] { $"{ProfileOf(m)}-client", $"{ProfileOf(m)}-server" })];
 
@@ -36,9 +39,37 @@ public class ScenarioTests
         await RunAsync("h1-get-64k", profile, isServer ? mode : TlsMode.Stock, isServer ? TlsMode.Stock : mode);
     }
 
+    /// <summary>
+    /// A setting that is on leaves the stock mode without using the kernel. Both ends report the same.
+    /// </summary>
+    [Theory]
+    [InlineData("h1-get-0", "KtlsOptions__RecordLimit=8192", KtlsFallbackReason.NotEnabled)]
+    [InlineData("h2-get-0", "DOTNET_SYSTEM_NET_SECURITY_KTLS=0", KtlsFallbackReason.DisabledByToggle)]
+    [InlineData("rps", "DOTNET_SYSTEM_NET_SECURITY_KTLS=0", KtlsFallbackReason.DisabledByToggle)]
+    [InlineData("h1-get-0", "DOTNET_SYSTEM_NET_SECURITY_KTLS=1", null)]
+    [InlineData("rps", "DOTNET_SYSTEM_NET_SECURITY_KTLS=1", null)]
+    public async Task After_a_fallback_both_ends_say_the_same(string scenario, string variable, KtlsFallbackReason? reason)
+    {
+        string[] pair = variable.Split('=');
+        Dictionary<string, string> environment = new() { [pair[0]] = pair[1] };
+        using LabProcess server = LabProcess.Start(Scene.Program, null, environment, Scene.ServerOf(scenario, "standard").Arguments);
+        int port = await server.ListenAsync(Scene.Limit);
+        using LabProcess client = LabProcess.Start(Scene.Program, null, environment, Scene.ClientOf(scenario, "standard", port).Arguments);
+        string clientSays = Scene.Text(await client.ResultsAsync(Scene.Limit), Metrics.Offload);
+        server.Terminate();
+        string serverSays = Scene.Text(await server.ResultsAsync(Scene.Limit), Metrics.Offload);
+
+        // Without a specific reason the machine decides whether the kernel is used.
+        KtlsFallbackReason expected = reason ?? KtlsPlatform.NotSupportedReason;
+        Assert.Equal(
+            expected == KtlsFallbackReason.None ? Expected(TlsMode.Kernel) : $"send=managed ({expected}) receive=managed ({expected})",
+            clientSays);
+        Assert.Equal(clientSays, serverSays);
+    }
+
     private static async Task RunAsync(string scenario, string profile, TlsMode ofServer, TlsMode ofClient)
     {
-        // This process's own trials are not to be counted.
+        // This process's own probe must not be counted.
         _ = KtlsPlatform.IsSupported;
         TlsStatistics before = ReadStatistics();
         using LabProcess server = Scene.Start(Scene.ServerOf(scenario, profile));
@@ -55,13 +86,14 @@ public class ScenarioTests
         Assert.StartsWith("Tls13 ", Scene.Text(clientSays, Metrics.Negotiated), StringComparison.Ordinal);
         Assert.Equal(Scene.Text(clientSays, Metrics.Negotiated), Scene.Text(serverSays, Metrics.Negotiated));
 
-        // HttpClient opens connections that nobody needs in the end: one may be half made by then, for one end and not the other.
+        // HttpClient may open connections that it does not need in the end. One may be incomplete, for one end and not
+        // the other.
         long ofClientAlone = (long)Scene.Number(clientSays, Metrics.Connections);
         long ofServerAlone = (long)Scene.Number(serverSays, Metrics.Connections);
         long surplus = scenario is ['h', '1' or '2', ..] ? Scene.Concurrency : 0;
         Assert.InRange(ofServerAlone, ofClientAlone - surplus, ofClientAlone + surplus);
 
-        // The kernel's own count: the sockets of the connections, and those of each process's trials at its start.
+        // The kernel's own count: the sockets of the connections, and those of each process's probe at its start.
         long perProcess = ofServer == TlsMode.Kernel ? serverReady.SendSoftware - before.SendSoftware : Trials;
         int ends = new[] { ofServer, ofClient }.Count(mode => mode == TlsMode.Kernel);
         TlsStatistics after = ReadStatistics();

@@ -5,18 +5,22 @@ using KernelTls.Tests;
 
 namespace KernelTls.Lab.Tests;
 
-/// <summary>Server and client of a scenario as crank would start them, for a moment and over loopback.</summary>
+/// <summary>Runs server and client of a scenario as crank would start them, briefly and over loopback.</summary>
 internal static class Scene
 {
     public static string Program { get; } =
         Path.GetFullPath(Path.Combine(AppContext.BaseDirectory, "..", "..", "KernelTls.Lab", "release", "KernelTls.Lab.dll"));
 
-    /// <summary>Requests at the same time: an emulated machine takes long to shake hands a hundred times.</summary>
+    /// <summary>
+    /// Gets the number of concurrent requests. An emulated machine takes long for a hundred handshakes.
+    /// </summary>
     public static int Concurrency { get; } = Cell.IsLab ? 4 : 100;
 
     public static TimeSpan Limit { get; } = Limits.Wait * 2;
 
-    /// <summary>What the profile says; where the kernel takes one direction only, it is not required.</summary>
+    /// <summary>
+    /// Returns the profile's environment. If the kernel supports only one direction, kernel TLS is not required.
+    /// </summary>
     public static Dictionary<string, string> EnvironmentOf(CrankJob job)
     {
         Dictionary<string, string> environment = new(job.Environment);

@@ -5,7 +5,7 @@ namespace KernelTls.Lab.Tests;
 
 public class ScheduleTests
 {
-    /// <summary>However slow a machine is, there is something to report.</summary>
+    /// <summary>Even on a slow machine there is something to report.</summary>
     [Fact]
     public async Task A_phase_lasts_until_something_was_done_in_it()
     {
@@ -25,7 +25,7 @@ public class ScheduleTests
         await running.StaysPending();
         Assert.Empty(counted);
 
-        // The first ends the warm-up; which of those that follow is the first to count, the phases decide.
+        // The first operation ends the warm-up. The phases decide which of the following ones is the first to count.
         Task feeding = Task.Run(async () =>
         {
             while (!running.IsCompleted)

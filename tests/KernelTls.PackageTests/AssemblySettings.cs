@@ -1,5 +1,5 @@
 using KernelTls.PackageTests;
 
-// The kernel's counters are the whole machine's, and so is the processor that builds: one test at a time.
+// The kernel's counters and the building processor belong to the whole machine, so tests run one at a time.
 [assembly: CollectionBehavior(DisableTestParallelization = true)]
 [assembly: AssemblyFixture(typeof(Workshop))]

@@ -1,18 +1,30 @@
 namespace KernelTls.PackageTests;
 
-/// <summary>A project of a user: what <c>dotnet new</c> makes, a package, and a program where the template's is not kept.</summary>
-/// <param name="Name">Its name.</param>
-/// <param name="Template">For <c>dotnet new</c>.</param>
-/// <param name="Package">For <c>dotnet add package</c>; null: the library has it.</param>
-/// <param name="Library">For <c>dotnet add reference</c>, if any.</param>
-/// <param name="Program">In Apps; null: not a line is changed.</param>
-public sealed record ConsumerApp(string Name, string Template, string? Package, ConsumerApp? Library = null, string? Program = null)
+/// <summary>
+/// Describes a user's project: a template of <c>dotnet new</c>, a package, and optionally a program that replaces the
+/// template's.
+/// </summary>
+/// <param name="Name">The name of the project.</param>
+/// <param name="Template">The template for <c>dotnet new</c>.</param>
+/// <param name="Package">The package for <c>dotnet add package</c>, or null if the library references it.</param>
+/// <param name="Library">The library for <c>dotnet add reference</c>, or null.</param>
+/// <param name="Program">The program in Apps, or null to leave the template unchanged.</param>
+/// <param name="Woven">The package with a library to weave, or null.</param>
+public sealed record ConsumerApp(
+    string Name, string Template, string? Package, ConsumerApp? Library = null, string? Program = null, string? Woven = null)
 {
     public static ConsumerApp Console { get; } = new("console", "console", "KernelTls", Program: "Console.cs");
 
     public static ConsumerApp Web { get; } = new("web", "web", "KernelTls.AspNetCore");
 
-    /// <summary>The package comes by way of a library.</summary>
+    /// <summary>Gets a program and a library, neither of which knows about kernel TLS.</summary>
+    public static ConsumerApp WithNpgsql { get; } = new("woven", "console", "KernelTls", Program: "Woven.cs", Woven: "Npgsql");
+
+    /// <summary>Gets a reverse proxy: one package serves its server side, the other one its client side.</summary>
+    public static ConsumerApp Proxy { get; } =
+        new("proxy", "web", "KernelTls.AspNetCore", Program: "Proxy.cs", Woven: "Yarp.ReverseProxy");
+
+    /// <summary>Gets an application that references the package through a library.</summary>
     public static ConsumerApp Clients { get; } =
         new("clients", "web", null, new("library", "classlib", "KernelTls.AspNetCore"), "Clients.cs");
 }

@@ -4,7 +4,7 @@ using YamlDotNet.Serialization;
 
 namespace KernelTls.PackageTests;
 
-/// <summary>One file that the repository's host or an editor reads, and what it names.</summary>
+/// <summary>Represents a file that the repository's host or an editor reads, and the names in it.</summary>
 internal sealed partial class HostedFile(string path)
 {
     private static readonly JsonDocumentOptions s_withComments = new() { CommentHandling = JsonCommentHandling.Skip };
@@ -26,7 +26,9 @@ internal sealed partial class HostedFile(string path)
 
     public string Text { get; } = File.ReadAllText(Path.Combine(Repository.Root, path));
 
-    /// <summary>Reads the file as its name says. Throws if it cannot be parsed or has a key twice.</summary>
+    /// <summary>
+    /// Parses the file according to its extension. Throws if it cannot be parsed or has a duplicate key.
+    /// </summary>
     public void Parse()
     {
         switch (Path.GetExtension(path))
@@ -51,7 +53,9 @@ internal sealed partial class HostedFile(string path)
 
     public static List<object> List(object node) => Assert.IsType<List<object>>(node);
 
-    /// <summary>Returns the repository's files and folders that the text names, without those that commands make in artifacts.</summary>
+    /// <summary>
+    /// Returns the repository's files and folders that the text names, except those that commands create in artifacts.
+    /// </summary>
     public IEnumerable<string> Paths() => RepositoryPath().Matches(Text).Select(match => match.Value.TrimEnd('/', '.'));
 
     /// <summary>Returns the commands of eng/ and of the tool that the text calls, each with its options.</summary>
@@ -63,7 +67,7 @@ internal sealed partial class HostedFile(string path)
     [GeneratedRegex(@"(?<![\w/.@-])((docs|src|eng|tests|benchmarks|samples|native|\.github)/[\w./-]*|[A-Z]+\.md|[A-Z]\w+\.slnx|global\.json)")]
     private static partial Regex RepositoryPath();
 
-    // Up to what ends a command in a shell or in prose.
+    // Up to the end of a command in a shell or in prose.
     [GeneratedRegex(@"(?<![\w/.-])(?<command>eng/[\w-]+|ktls [a-z]+)(?<rest>( [^\s`;|&<>""]+)*)")]
     private static partial Regex CommandLine();
 }

@@ -1,9 +1,13 @@
 namespace KernelTls.PackageTests;
 
 /// <summary>
-/// The files that the repository's host and editors read, which nothing here runs: they parse, and what they name exists. The
-/// class is in this project because the project runs on the host, knows where the repository is, and starts its commands.
+/// Tests the files for the repository's host and editors, which are not executed here: they can be parsed, and the
+/// names in them exist.
 /// </summary>
+/// <remarks>
+/// The class is in this project because the project runs on the host, knows the repository's path, and starts its
+/// commands.
+/// </remarks>
 public class HostingTests
 {
     private static readonly string[] s_formElements = ["markdown", "textarea", "input", "dropdown", "checkboxes"];
@@ -37,7 +41,7 @@ public class HostingTests
         }
     }
 
-    /// <summary>It may only read, ends by itself, and takes no action without a version.</summary>
+    /// <summary>A workflow has only read permission, has a time limit, and uses no action without a version.</summary>
     [Theory]
     [MemberData(nameof(Workflows))]
     public void A_workflow_is_bounded(string path)
@@ -62,7 +66,7 @@ public class HostingTests
         });
     }
 
-    /// <summary>The job writes the files that it keeps: a command names them in its line or in its help.</summary>
+    /// <summary>The job creates the files that it uploads: a command names them in its line or in its help.</summary>
     [Theory]
     [MemberData(nameof(Workflows))]
     public async Task Kept_files_are_made_by_the_workflow(string path)
@@ -125,7 +129,7 @@ public class HostingTests
             else
             {
                 Assert.True(File.Exists(program), $"there is no command {command}");
-                // Fails where the file is not executable.
+                // Fails if the file is not executable.
                 help = await SayAsync(program, "--help");
             }
 

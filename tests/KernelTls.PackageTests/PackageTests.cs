@@ -6,9 +6,12 @@ using KernelTls.Tests;
 
 namespace KernelTls.PackageTests;
 
-/// <summary>What eng/pack makes.</summary>
+/// <summary>Tests the output of eng/pack.</summary>
 public class PackageTests(Workshop workshop)
 {
+    // What the format of precompiled images does to the machine: https://github.com/dotnet/runtime/blob/main/docs/design/coreclr/botr/readytorun-format.md
+    private const int CompiledForLinux = 0x7B79;
+
     private static readonly Guid s_embeddedSource = new("0e8a571b-6926-466e-b4ad-8ab04611f5fe");
 
     [Fact]
@@ -19,6 +22,7 @@ public class PackageTests(Workshop workshop)
         Assert.Contains(packages, p => Path.GetFileName(p).StartsWith("KernelTls.0", StringComparison.Ordinal));
         Assert.Contains(packages, p => Path.GetFileName(p).StartsWith("KernelTls.AspNetCore.0", StringComparison.Ordinal));
         Assert.Contains(packages, p => Path.GetFileName(p).StartsWith("KernelTls.Tool.0", StringComparison.Ordinal));
+        Assert.Contains(packages, p => Path.GetFileName(p).StartsWith("KernelTls.Weave.0", StringComparison.Ordinal));
         foreach (string path in packages)
         {
             using ZipArchive package = ZipFile.OpenRead(path);
@@ -27,18 +31,20 @@ public class PackageTests(Workshop workshop)
             string? Value(string name) => metadata.Elements().SingleOrDefault(e => e.Name.LocalName == name)?.Value;
             Assert.Equal("MIT", Value("license"));
             using StreamReader readme = new(Assert.IsType<ZipArchiveEntry>(package.GetEntry(Value("readme")!)).Open());
-            Assert.DoesNotMatch(@"\]\((?!https://)", await readme.ReadToEndAsync()); // there is nothing beside it
+            Assert.DoesNotMatch(@"\]\((?!https://)", await readme.ReadToEndAsync()); // a package has no other files to link to
             Assert.NotNull(package.GetEntry(Value("icon")!));
             Assert.NotEqual("Package Description", Value("description"));
             Assert.Null(Value("repository"));
         }
     }
 
-    /// <summary>It uses what is internal to KernelTls: another version may lack it, and the application would fail at its start.</summary>
-    [Fact]
-    public async Task The_package_for_Kestrel_takes_no_other_version_of_KernelTls_than_its_own()
+    /// <summary>The packages use internals of KernelTls. Another version may lack them, and the application would fail.</summary>
+    [Theory]
+    [InlineData("KernelTls.AspNetCore")]
+    [InlineData("KernelTls.Weave")]
+    public async Task The_other_packages_take_no_other_version_of_KernelTls_than_their_own(string name)
     {
-        using ZipArchive package = await OpenAsync("KernelTls.AspNetCore", "nupkg");
+        using ZipArchive package = await OpenAsync(name, "nupkg");
         XElement metadata = XDocument.Load(package.Entries.Single(e => e.Name.EndsWith(".nuspec", StringComparison.Ordinal)).Open())
             .Root!.Elements().Single();
         string version = metadata.Elements().Single(e => e.Name.LocalName == "version").Value;
@@ -56,7 +62,7 @@ public class PackageTests(Workshop workshop)
 
         Assert.Equal(
             platforms.Select(p => $"runtimes/{p}/native/{Repository.Shim}").Order(StringComparer.Ordinal),
-            package.Entries.Select(e => e.FullName).Where(n => n.StartsWith("runtimes/", StringComparison.Ordinal))
+            package.Entries.Select(e => e.FullName).Where(n => n.Contains("/native/", StringComparison.Ordinal))
                 .Order(StringComparer.Ordinal));
         foreach (string platform in platforms)
         {
@@ -66,21 +72,50 @@ public class PackageTests(Workshop workshop)
         }
     }
 
+    /// <summary>
+    /// Beside lib/, which compilers, trimmer and other platforms take, the same library compiled ahead of time for each platform
+    /// that has the shim.
+    /// </summary>
     [Theory]
     [InlineData("KernelTls")]
     [InlineData("KernelTls.AspNetCore")]
-    public async Task The_library_is_the_one_under_test_and_its_symbols_have_the_sources(string name)
+    public async Task The_library_is_compiled_ahead_of_time_for_every_platform_that_has_the_shim(string name)
+    {
+        string[] platforms = [.. Directory.GetDirectories(Repository.Shims, "linux-*").Select(d => Path.GetFileName(d)!)];
+        using ZipArchive package = await OpenAsync(name, "nupkg");
+        using PEReader library = new([.. Bytes(package, $"lib/net10.0/{name}.dll")]);
+
+        Assert.Equal(0, library.PEHeaders.CorHeader!.ManagedNativeHeaderDirectory.Size);
+        Assert.Equal(
+            platforms.Select(p => $"runtimes/{p}/lib/net10.0/{name}.dll").Order(StringComparer.Ordinal),
+            package.Entries.Select(e => e.FullName).Where(n => n.StartsWith("runtimes/", StringComparison.Ordinal) && n.EndsWith(".dll", StringComparison.Ordinal))
+                .Order(StringComparer.Ordinal));
+        foreach (string platform in platforms)
+        {
+            using PEReader compiled = new([.. Bytes(package, $"runtimes/{platform}/lib/net10.0/{name}.dll")]);
+            Machine machine = platform.EndsWith("arm64", StringComparison.Ordinal) ? Machine.Arm64 : Machine.Amd64;
+            Assert.NotEqual(0, compiled.PEHeaders.CorHeader!.ManagedNativeHeaderDirectory.Size);
+            Assert.Equal((int)machine ^ CompiledForLinux, (int)compiled.PEHeaders.CoffHeader.Machine);
+            Assert.Equal(IdentityOf(library), IdentityOf(compiled));
+        }
+    }
+
+    [Theory]
+    [InlineData("KernelTls", "lib")]
+    [InlineData("KernelTls.AspNetCore", "lib")]
+    [InlineData("KernelTls.Weave", "tasks")]
+    public async Task The_library_is_the_one_under_test_and_its_symbols_have_the_sources(string name, string folder)
     {
         using ZipArchive package = await OpenAsync(name, "nupkg");
         using ZipArchive symbols = await OpenAsync(name, "snupkg");
-        byte[] library = Bytes(package, $"lib/net10.0/{name}.dll");
-        byte[] database = Bytes(symbols, $"lib/net10.0/{name}.pdb");
+        byte[] library = Bytes(package, $"{folder}/net10.0/{name}.dll");
+        byte[] database = Bytes(symbols, $"{folder}/net10.0/{name}.pdb");
         using PEReader image = new([.. library]);
         using MetadataReaderProvider provider = MetadataReaderProvider.FromPortablePdbImage([.. database]);
         MetadataReader reader = provider.GetMetadataReader();
 
         Assert.Equal(File.ReadAllBytes(Repository.Built(name)), library);
-        Assert.NotNull(package.GetEntry($"lib/net10.0/{name}.xml"));
+        Assert.NotNull(package.GetEntry($"{folder}/net10.0/{name}.xml"));
         DebugDirectoryEntry entry = image.ReadDebugDirectory().Single(e => e.Type == DebugDirectoryEntryType.CodeView);
         Assert.Equal(image.ReadCodeViewDebugDirectoryData(entry).Guid, new BlobContentId(reader.DebugMetadataHeader!.Id).Guid);
         Assert.NotEmpty(reader.Documents);
@@ -127,7 +162,7 @@ public class PackageTests(Workshop workshop)
 
         Assert.Equal(1, code);
         Assert.Contains(
-            $"{directory.FullName}/linux-musl-x64/{Repository.Shim} is missing: eng/native --rid all builds it.", said, StringComparison.Ordinal);
+            $"{directory.FullName}/linux-musl-x64/{Repository.Shim} is missing. Build it with eng/native --rid all.", said, StringComparison.Ordinal);
         Assert.False(Directory.Exists(directory["packages"]) && Directory.GetFiles(directory["packages"]).Length > 0);
     }
 
@@ -140,6 +175,13 @@ public class PackageTests(Workshop workshop)
     private async Task<ZipArchive> OpenAsync(string name, string kind) =>
         ZipFile.OpenRead(Assert.Single(Directory.GetFiles(await workshop.PackagesAsync(), $"{name}.0*.{kind}")));
 
+    /// <summary>Returns the identity of a compilation (MVID). The same sources have the same one.</summary>
+    private static Guid IdentityOf(PEReader image)
+    {
+        MetadataReader reader = image.GetMetadataReader();
+        return reader.GetGuid(reader.GetModuleDefinition().Mvid);
+    }
+
     private static byte[] Bytes(ZipArchive package, string name)
     {
         using MemoryStream bytes = new();
@@ -148,7 +190,7 @@ public class PackageTests(Workshop workshop)
         return bytes.ToArray();
     }
 
-    /// <summary>Everything but what is built and the repository's history.</summary>
+    /// <summary>Copies everything except the build output and the repository's history.</summary>
     private static void CopySources(string from, string to)
     {
         Directory.CreateDirectory(to);

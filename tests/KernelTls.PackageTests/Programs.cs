@@ -2,11 +2,12 @@ using KernelTls.Tests;
 
 namespace KernelTls.PackageTests;
 
-/// <summary>Starts what was published, from its own folder, as its form wants it.</summary>
+/// <summary>Starts a published application from its own folder, in the way its form requires.</summary>
 internal static class Programs
 {
-    /// <param name="program">An assembly, which the machine's runtime starts, or a program that starts itself.</param>
-    /// <param name="environment">In addition to the test's, without its toggles.</param>
+    /// <summary>Starts a program.</summary>
+    /// <param name="program">An assembly, which the machine's runtime starts, or an executable.</param>
+    /// <param name="environment">The variables in addition to the test's, without its toggles.</param>
     /// <param name="arguments">The command line.</param>
     public static Application Start(string program, (string, string)[] environment, params string[] arguments)
     {

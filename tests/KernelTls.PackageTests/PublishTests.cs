@@ -5,7 +5,10 @@ using KernelTls.Tests;
 
 namespace KernelTls.PackageTests;
 
-/// <summary>The forms that applications are published in. OpenSSL on the socket shows, without a kernel, that every part came along.</summary>
+/// <summary>
+/// Tests the forms in which applications are published. OpenSSL on the socket shows without a kernel that every part is
+/// included.
+/// </summary>
 public class PublishTests(Workshop workshop)
 {
     private const string OnOpenSsl = "send=openssl (DirectOpenSsl) receive=openssl (DirectOpenSsl)";
@@ -53,8 +56,9 @@ public class PublishTests(Workshop workshop)
     }
 
     /// <summary>
-    /// It cannot be started on a machine without musl's runtime of .NET, whose packs not every feed has. That the shim works there
-    /// is shown by <c>eng/native --test</c>; this is the same file, and musl's loader binds all that it needs.
+    /// The program cannot be started on a machine without .NET's musl runtime, whose packs are not available from every
+    /// feed. <c>eng/native --test</c> shows that the shim works there; this is the same file, and musl's loader
+    /// resolves everything that it needs.
     /// </summary>
     [Fact]
     public async Task Console_for_musl()
@@ -68,7 +72,7 @@ public class PublishTests(Workshop workshop)
         Assert.Contains("ld-musl-x86_64.so.1", bound, StringComparison.Ordinal);
     }
 
-    /// <summary>linux-arm has no shim in the package; its assemblies run here as they would there.</summary>
+    /// <summary>linux-arm has no shim in the package. Its assemblies run here as they would there.</summary>
     [Fact]
     public async Task For_a_platform_without_a_shim_it_is_the_stock_stream_and_says_why()
     {
@@ -84,7 +88,33 @@ public class PublishTests(Workshop workshop)
         using WebServer server = await WebServer.StartAsync(Path.Combine(web, "web.dll"), (Application.KernelVariable, "1"));
         Assert.Equal("Hello World!", await server.GetAsync("/", "2.0"));
         Assert.Contains(
-            "Kernel TLS is not to be had (NativeLibraryMissing)", await server.Process.KillAsync(), StringComparison.Ordinal);
+            "Kernel TLS is not available (NativeLibraryMissing)", await server.Process.KillAsync(), StringComparison.Ordinal);
+    }
+
+    /// <summary>
+    /// The runtime compiles nothing of the library but the framework's generic code over its types, which no library can
+    /// contain. This is for .NET 10: .NET 11 has another format of compiled code, and rejects that of .NET 10.
+    /// </summary>
+    [Theory]
+    [InlineData("console")]
+    [InlineData("console-self-contained", "--runtime", "linux-x64", "--self-contained")]
+    public async Task The_library_runs_as_it_was_compiled_ahead_of_time(string name, params string[] arguments)
+    {
+        string published = await workshop.PublishAsync(ConsumerApp.Console, name, arguments);
+        string program = Path.Combine(published, arguments.Length > 0 ? "console" : "console.dll");
+
+        Assert.Empty(await MethodsCompiledAsync(program));
+        Assert.NotEmpty(await MethodsCompiledAsync(program, ("DOTNET_ReadyToRun", "0")));
+    }
+
+    /// <summary>Returns the methods of the library that the runtime compiled while the application had one connection.</summary>
+    private static async Task<string[]> MethodsCompiledAsync(string program, params (string, string)[] environment)
+    {
+        using TemporaryDirectory directory = new();
+        string list = directory["methods.txt"];
+        await PingAsync(
+            program, [(Application.DirectVariable, "1"), ("DOTNET_JitStdOutFile", list), ("DOTNET_JitDisasmSummary", "1"), .. environment]);
+        return [.. File.ReadLines(list).Where(line => line.Contains(": JIT compiled KernelTls.", StringComparison.Ordinal))];
     }
 
     private static IEnumerable<string> FilesOf(string directory) =>
@@ -119,11 +149,11 @@ public class PublishTests(Workshop workshop)
             Assert.Equal("Hello World!", await server.GetAsync("/", "1.1"));
             Assert.Equal("Hello World!", await server.GetAsync("/", "2.0"));
             Assert.True(server.Process.HasLoaded(Repository.Shim));
-            Assert.Contains(" is served by OpenSSL on the socket, without the kernel (DirectOpenSsl).", await server.Process.KillAsync(), StringComparison.Ordinal);
+            Assert.Contains(" uses OpenSSL on the socket, without the kernel (DirectOpenSsl).", await server.Process.KillAsync(), StringComparison.Ordinal);
         }
     }
 
-    /// <summary>What the application says of its connection to a stock server.</summary>
+    /// <summary>Returns the application's report about its connection to a stock server.</summary>
     private static async Task<string> PingAsync(string program, params (string, string)[] environment)
     {
         using TcpListener listener = new(IPAddress.Loopback, 0);

@@ -2,7 +2,9 @@ using KernelTls.Tests;
 
 namespace KernelTls.PackageTests;
 
-/// <summary>What the package registers in a web application that does nothing for it, by the toggles, without a kernel.</summary>
+/// <summary>
+/// Tests what the package registers in a web application that only references it, by the toggles, without a kernel.
+/// </summary>
 public class RegistrationTests(Workshop workshop)
 {
     [Fact]

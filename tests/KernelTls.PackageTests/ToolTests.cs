@@ -3,7 +3,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.PackageTests;
 
-/// <summary>The tool as an operator installs it: from its package, into a folder.</summary>
+/// <summary>Tests the tool as an operator installs it: from its package, into a folder.</summary>
 public class ToolTests(Workshop workshop)
 {
     [Fact]

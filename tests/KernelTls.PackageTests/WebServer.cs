@@ -2,7 +2,9 @@ using KernelTls.Tests;
 
 namespace KernelTls.PackageTests;
 
-/// <summary>A published web application, told by its command line where to listen for https, and clients of it.</summary>
+/// <summary>
+/// Runs a published web application, whose command line sets its https address, and requests of clients.
+/// </summary>
 internal sealed class WebServer : IDisposable
 {
     private readonly TemporaryDirectory _directory = new();
@@ -22,7 +24,7 @@ internal sealed class WebServer : IDisposable
 
     public Uri Address { get; private set; } = null!;
 
-    /// <summary>Starts it, and waits until it listens.</summary>
+    /// <summary>Starts the application, and waits until it listens.</summary>
     public static async Task<WebServer> StartAsync(string program, params (string, string)[] environment)
     {
         WebServer server = new(program, environment);
@@ -38,7 +40,7 @@ internal sealed class WebServer : IDisposable
         }
     }
 
-    /// <summary>Asks by the stock client, on a connection of its own.</summary>
+    /// <summary>Sends a request with the stock client on a separate connection.</summary>
     public async Task<string> GetAsync(string path, string version)
     {
         using SocketsHttpHandler handler = new() { UseProxy = false, SslOptions = { CertificateChainPolicy = Certificates.Trust() } };

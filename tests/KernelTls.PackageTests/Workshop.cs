@@ -1,17 +1,21 @@
+using System.Security.Cryptography;
 using KernelTls.Tests;
 
 namespace KernelTls.PackageTests;
 
 /// <summary>
-/// Makes packages by eng/pack, and applications as users do: by the SDK's commands, outside of the repository, from a local feed
-/// beside the machine's own sources. Each is made once, when a test first asks for it. In a cell of the lab, which has no SDK, the
-/// applications are those that the host has made before.
+/// Builds packages by eng/pack, and applications as users do: by the SDK's commands, outside the repository, from a
+/// local feed in addition to the machine's sources.
 /// </summary>
+/// <remarks>
+/// Each is built once, on first use. In a lab cell, which has no SDK, the applications are those that the host has
+/// built before.
+/// </remarks>
 public sealed class Workshop : IDisposable
 {
     private static readonly TimeSpan s_limit = TimeSpan.FromMinutes(8);
 
-    // No build server stays behind and keeps the pipes that its parent wrote to.
+    // No build server may remain and keep its parent's pipes open.
     private static readonly (string, string)[] s_environment =
     [
         ("MSBUILDDISABLENODEREUSE", "1"), ("UseSharedCompilation", "false"), ("DOTNET_CLI_USE_MSBUILD_SERVER", "0"),
@@ -21,7 +25,7 @@ public sealed class Workshop : IDisposable
     private readonly TemporaryDirectory _directory = new();
     private readonly Dictionary<string, Task<string>> _made = [];
 
-    /// <summary>The directory with the packages of this source.</summary>
+    /// <summary>Returns the directory with the packages of this source.</summary>
     public Task<string> PackagesAsync() => OnceAsync("packages", async () =>
     {
         string packages = Path.Combine(Repository.Root, "artifacts", "packages");
@@ -29,10 +33,10 @@ public sealed class Workshop : IDisposable
         return packages;
     });
 
-    /// <summary>The directory of the published application.</summary>
-    /// <param name="app">Which.</param>
-    /// <param name="name">A name for the way it is published in.</param>
-    /// <param name="arguments">For <c>dotnet publish</c>.</param>
+    /// <summary>Returns the directory of the published application.</summary>
+    /// <param name="app">The application.</param>
+    /// <param name="name">The name of the form in which it is published.</param>
+    /// <param name="arguments">The arguments for <c>dotnet publish</c>.</param>
     public Task<string> PublishAsync(ConsumerApp app, string name, params string[] arguments) => OnceAsync(name, async () =>
     {
         string published = Path.Combine(Repository.Consumers, name);
@@ -50,10 +54,11 @@ public sealed class Workshop : IDisposable
 
         string said = await RunAsync(project, "dotnet", ["publish", .. arguments, "--output", published]);
         Assert.DoesNotContain("warning ", said, StringComparison.Ordinal);
+        File.WriteAllText(StampOf(published), Stamp());
         return published;
     });
 
-    /// <summary>The tool's program, installed from its package.</summary>
+    /// <summary>Returns the tool's program, installed from its package.</summary>
     public Task<string> ToolAsync() => OnceAsync("tool", async () =>
     {
         await FeedAsync();
@@ -61,14 +66,23 @@ public sealed class Workshop : IDisposable
         return Path.Combine(_directory["tool"], "ktls");
     });
 
-    /// <summary>Runs a command of the SDK or of eng/ to its good end; what it has said.</summary>
+    /// <summary>Builds a project that a test has written, with the local feed, and returns the detailed output.</summary>
+    public async Task<string> BuildAsync(string project, params string[] arguments)
+    {
+        string configuration = await FeedAsync();
+        File.Copy(configuration, Path.Combine(Path.GetDirectoryName(project)!, "nuget.config"), overwrite: true);
+        string said = await RunAsync(project, "dotnet", ["build", "--verbosity", "normal", "--nologo", .. arguments]);
+        return said.Replace("\r", "", StringComparison.Ordinal);
+    }
+
+    /// <summary>Runs a command of the SDK or of eng/, which must succeed, and returns its output.</summary>
     internal static async Task<string> RunAsync(string directory, string program, params string[] arguments)
     {
         using Application command = Start(directory, program, arguments);
         return await command.SucceedAsync(s_limit);
     }
 
-    /// <summary>As <see cref="RunAsync"/>, to whatever end.</summary>
+    /// <summary>Does the same as <see cref="RunAsync"/>, whatever the exit code.</summary>
     internal static async Task<(int Code, string Said)> TryAsync(string directory, string program, params string[] arguments)
     {
         using Application command = Start(directory, program, arguments);
@@ -83,15 +97,21 @@ public sealed class Workshop : IDisposable
         return Application.Start(program, directory, s_environment, arguments);
     }
 
-    /// <summary>It is there, and has this build's library, not one of last week.</summary>
+    /// <summary>Asserts that the application exists and contains this build's library, not an older one.</summary>
     private static void AssertCurrent(string published)
     {
-        string library = Path.Combine(published, "KernelTls.dll");
-        Assert.True(File.Exists(library), $"{published} is not there: run KernelTls.PackageTests on the host first, as eng/test does.");
         Assert.True(
-            File.ReadAllBytes(library).AsSpan().SequenceEqual(File.ReadAllBytes(Repository.Built("KernelTls"))),
+            Directory.Exists(published) && File.Exists(StampOf(published)),
+            $"{published} is not there: run KernelTls.PackageTests on the host first, as eng/test does.");
+        Assert.True(
+            File.ReadAllText(StampOf(published)) == Stamp(),
             $"{published} was made from other sources: run KernelTls.PackageTests on the host first, as eng/test does.");
     }
+
+    /// <summary>Beside what was published, which may have the library in one file with everything else.</summary>
+    private static string StampOf(string published) => published + ".library";
+
+    private static string Stamp() => Convert.ToHexString(SHA256.HashData(File.ReadAllBytes(Repository.Built("KernelTls"))));
 
     private Task<string> ProjectAsync(ConsumerApp app) => OnceAsync($"{app.Name} project", async () =>
     {
@@ -101,6 +121,15 @@ public sealed class Workshop : IDisposable
         if (app.Package is { } package)
         {
             await RunAsync(project, "dotnet", "add", "package", package);
+        }
+
+        if (app.Woven is { } woven)
+        {
+            await RunAsync(project, "dotnet", "add", "package", "KernelTls.Weave");
+            await RunAsync(project, "dotnet", "add", "package", woven);
+            string file = Path.Combine(project, $"{app.Name}.csproj");
+            File.WriteAllText(file, File.ReadAllText(file).Replace(
+                "</Project>", $"<ItemGroup><KernelTlsWeave Include=\"{woven}\" /></ItemGroup></Project>", StringComparison.Ordinal));
         }
 
         if (app.Library is { } library)
@@ -120,8 +149,8 @@ public sealed class Workshop : IDisposable
     });
 
     /// <summary>
-    /// The local feed, beside the sources that the machine is configured with. Packages are unpacked in a folder of its own, where
-    /// what was downloaded once stays; ours have the same version from run to run, and go.
+    /// Creates the local feed, in addition to the machine's sources. Packages are unpacked in a separate folder, where
+    /// downloaded ones are kept. Our own have the same version in each run and are removed.
     /// </summary>
     private Task<string> FeedAsync() => OnceAsync("feed", async () =>
     {

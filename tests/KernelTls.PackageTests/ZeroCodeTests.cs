@@ -3,12 +3,12 @@ using KernelTls.Tests;
 namespace KernelTls.PackageTests;
 
 /// <summary>
-/// Web applications that reference the package and do nothing else for kernel TLS: published on the host, and started there and,
-/// by eng/test, in the cells of the lab, where the kernel's own counters tell.
+/// Tests web applications that only reference the package: published on the host, and started there and, by eng/test,
+/// in the lab's cells, where the kernel's own counters are checked.
 /// </summary>
 public class ZeroCodeTests(Workshop workshop)
 {
-    // OpenSSL before 3.2 keeps receiving TLS 1.3 for itself.
+    // OpenSSL before 3.2 receives TLS 1.3 itself.
     private static readonly bool s_receives = KtlsPlatform.OpenSslVersion >= new Version(3, 2);
 
     [Fact]
@@ -22,14 +22,17 @@ public class ZeroCodeTests(Workshop workshop)
         Assert.Equal("Hello World!", await server.GetAsync("/", "1.1"));
         Assert.Equal("Hello World!", await server.GetAsync("/", "2.0"));
 
-        // At least: on a slow machine a handshake may be longer than Kestrel waits, and HttpClient connects again.
+        // It is built for .NET 10 and rolls forward to the runtime of these tests: eng/test runs them on .NET 11, too.
+        Assert.True(server.Process.HasLoaded($"Microsoft.NETCore.App/{Environment.Version}/libcoreclr.so"));
+
+        // At least: on a slow machine a handshake may exceed Kestrel's limit, and HttpClient connects again.
         TlsStatistics after = Statistics();
         Assert.InRange(after.SendSoftware - before.SendSoftware, kernel ? 2 : 0, kernel ? long.MaxValue : 0);
         Assert.InRange(
             after.ReceiveSoftware - before.ReceiveSoftware, kernel && s_receives ? 2 : 0, kernel && s_receives ? long.MaxValue : 0);
         Assert.Equal(0, after.DecryptError - before.DecryptError);
         Assert.Contains(
-            kernel ? " is served by kernel TLS." : $"Kernel TLS is not to be had ({KtlsPlatform.NotSupportedReason})",
+            kernel ? " uses kernel TLS." : $"Kernel TLS is not available ({KtlsPlatform.NotSupportedReason})",
             await server.Process.KillAsync(),
             StringComparison.Ordinal);
     }
@@ -53,14 +56,32 @@ public class ZeroCodeTests(Workshop workshop)
     public async Task The_toggle_switches_server_and_clients()
     {
         Assert.True(KtlsPlatform.IsSupported || !Cell.KtlsExpected);
-        string expected = !KtlsPlatform.IsSupported ? "stock"
+        string expected = !KtlsPlatform.IsSupported
+            ? $"send=managed ({KtlsPlatform.NotSupportedReason}) receive=managed ({KtlsPlatform.NotSupportedReason})"
             : s_receives ? "send=kernel receive=kernel"
             : "send=kernel receive=openssl (OpenSslTooOld)";
         string clients = Path.Combine(await workshop.PublishAsync(ConsumerApp.Clients, "clients"), "clients.dll");
         using WebServer server = await WebServer.StartAsync(clients, (Application.KernelVariable, "1"));
 
         Assert.Equal(expected, await server.GetAsync("/", "2.0"));
-        Assert.Equal(expected, await server.GetAsync("/client", "2.0"));
+        Assert.Equal(KtlsPlatform.IsSupported ? expected : "stock", await server.GetAsync("/client", "2.0"));
+        Assert.DoesNotContain("stock SslStream", await server.Process.KillAsync(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_client_that_the_toggle_does_not_reach_is_logged_once()
+    {
+        string clients = Path.Combine(await workshop.PublishAsync(ConsumerApp.Clients, "clients"), "clients.dll");
+        using WebServer server = await WebServer.StartAsync(clients, (Application.KernelVariable, "1"));
+
+        _ = await server.GetAsync("/plain", "2.0");
+        _ = await server.GetAsync("/plain", "2.0");
+
+        // Without kernel TLS the log reports only that.
+        string[] reports = [.. (await server.Process.KillAsync()).Split('\n').Where(l => l.Contains("stock SslStream", StringComparison.Ordinal))];
+        Assert.Equal(KtlsPlatform.IsSupported ? 1 : 0, reports.Length);
+        Assert.All(reports, r => Assert.Contains("System.Net.Http uses a stock SslStream for a connection to 127.0.0.1", r, StringComparison.Ordinal));
+        Assert.All(reports, r => Assert.Contains("UseKernelTls", r, StringComparison.Ordinal));
     }
 
     private static async Task AssertStockAsync(string program, params (string, string)[] environment)

@@ -1,6 +1,6 @@
 namespace KernelTls.Tool.Tests;
 
-/// <summary>Every reason has an advice, in the tool and in the document.</summary>
+/// <summary>Tests that the tool and the document have advice for every reason.</summary>
 public class AdviceTests
 {
     public static TheoryData<KtlsFallbackReason> Reasons => [.. Enum.GetValues<KtlsFallbackReason>()];

@@ -1,2 +1,2 @@
-// The kernel's counters are everybody's, and one test takes the tls module away.
+// The kernel's counters are shared, and one test removes the tls module.
 [assembly: CollectionBehavior(DisableTestParallelization = true)]

@@ -7,7 +7,7 @@ using Microsoft.Diagnostics.Tracing;
 
 namespace KernelTls.Tool.Tests;
 
-/// <summary>The meter of a process as dotnet-counters has it: by EventPipe, from outside.</summary>
+/// <summary>Tests the meter of a process as dotnet-counters reads it: by EventPipe, from outside.</summary>
 public class CountersTests
 {
     private const string Metrics = "System.Diagnostics.Metrics";

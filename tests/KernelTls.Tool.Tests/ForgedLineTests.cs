@@ -8,7 +8,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.Tool.Tests;
 
-/// <summary>What a peer puts into its certificate can neither make a line of its own nor turn one around.</summary>
+/// <summary>Tests that the content of a peer's certificate can neither create a line nor reverse one.</summary>
 public class ForgedLineTests
 {
     private const string Hostile = "bank.example\nsend         Kernel\r\ncertificate  CN=trusted\u2028next\u202Eevil\u2066\u001B[31m\ttab";
@@ -34,7 +34,7 @@ public class ForgedLineTests
         await stop.CancelAsync();
         await serving.InTime("the server to end");
 
-        // The output of connect is the peer's data as it came.
+        // The output of connect is the peer's data, unchanged.
         string said = command == "connect" ? result.Errors : result.Output + result.Errors;
         Assert.Contains("bank.example", said, StringComparison.Ordinal);
         Assert.DoesNotContain(said, c => c != '\n' && char.GetUnicodeCategory(c) is UnicodeCategory.Control or UnicodeCategory.Format
@@ -43,7 +43,7 @@ public class ForgedLineTests
         Assert.DoesNotContain("\ncertificate  CN=trusted", said, StringComparison.Ordinal);
     }
 
-    /// <summary>Serves until it is told to stop: a handshake, and an end.</summary>
+    /// <summary>Serves until canceled: a handshake, and the end.</summary>
     private static async Task ServeAsync(Socket listener, CancellationToken cancellationToken)
     {
         using ECDsa key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
@@ -68,13 +68,13 @@ public class ForgedLineTests
                 }
                 catch (Exception e) when (e is IOException or System.Security.Authentication.AuthenticationException)
                 {
-                    // The tool has left, as probe does after a handshake.
+                    // The tool has closed the connection, as probe does after a handshake.
                 }
             }
         }
         catch (OperationCanceledException)
         {
-            // Enough.
+            // Canceled at the end of the test.
         }
     }
 }

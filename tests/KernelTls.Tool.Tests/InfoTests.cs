@@ -4,7 +4,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.Tool.Tests;
 
-/// <summary>ktls info.</summary>
+/// <summary>Tests ktls info.</summary>
 public partial class InfoTests
 {
     private static int Expected => KtlsPlatform.IsSupported ? ExitCode.Ok : ExitCode.No;
@@ -17,11 +17,14 @@ public partial class InfoTests
 
         JsonElement json = result.AssertExit(Expected).Json;
         Schema.AssertMembers(
-            json, "verdict", "supported", "reason", "detail", "advice", "toggle", "kernel", "module", "openSsl", "capabilities",
+            json, "verdict", "supported", "reason", "detail", "advice", "toggle", "runtime", "kernel", "module", "openSsl", "capabilities",
             "canRekey", "canExpectNoPadding", "canZeroCopySendFile", "devices", "busyPoll", "counters");
         Schema.AssertMembers(json.GetProperty("module"), "state", "loadedByLooking", "canLoad", "inContainer", "toDo");
         Schema.AssertMembers(json.GetProperty("openSsl"), "version", "text", "builtWithKtls");
         Schema.AssertMembers(json.GetProperty("kernel"), "release", "architecture", "hypervisor");
+        Schema.AssertMembers(json.GetProperty("runtime"), "version", "description", "missing", "changed");
+        Assert.Equal(Environment.Version.ToString(), json.Text("runtime", "version"));
+        Assert.Equal(("", ""), (json.Text("runtime", "missing"), json.Text("runtime", "changed")));
         Assert.Equal(KtlsPlatform.NotSupportedReason.ToString(), json.Text("reason"));
         Assert.Equal(KtlsPlatform.KernelRelease, json.Text("kernel", "release"));
         Assert.Equal(KtlsPlatform.OpenSslVersion.ToString(), json.Text("openSsl", "version"));
@@ -51,7 +54,7 @@ public partial class InfoTests
         Schema.AssertMembers(loopback, "name", "features", "statistics", "error");
         Assert.Equal(JsonValueKind.Null, loopback.GetProperty("error").ValueKind);
         string[] features = [.. loopback.GetProperty("features").EnumerateArray().Select(f => f.Text("name"))];
-        Assert.Equal( // older kernels have tls-hw-record too
+        Assert.Equal( // older kernels also have tls-hw-record
             ["tls-hw-rx-offload", "tls-hw-tx-offload"], features.Except(["tls-hw-record"]).Order(StringComparer.Ordinal));
         Assert.All(loopback.GetProperty("features").EnumerateArray(), f => Assert.False(f.GetProperty("active").GetBoolean()));
     }
@@ -67,12 +70,12 @@ public partial class InfoTests
         Assert.DoesNotContain('\x1b', result.Output);
         Assert.DoesNotContain('│', result.Output);
         Assert.Equal("", result.Errors);
-        foreach (string word in new[] { "tls module  ", "OpenSSL     OpenSSL 3.", "AES-256-GCM", "ChaCha20-Poly1305", "tls-hw-tx-offload=off[fixed]", "net.core.busy_read=" })
+        foreach (string word in new[] { $"runtime     .NET {Environment.Version}, supported by KernelTls", "tls module  ", "OpenSSL     OpenSSL 3.", "AES-256-GCM", "ChaCha20-Poly1305", "tls-hw-tx-offload=off[fixed]", "net.core.busy_read=" })
         {
             Assert.Contains(word, result.Output, StringComparison.Ordinal);
         }
 
-        // What only a trial in the kernel tells is not said where there was none.
+        // Without a trial in the kernel its results are not shown.
         foreach (string word in new[] { "\nkeys ", "\npadding ", "\nzero-copy " })
         {
             Assert.Equal(KtlsPlatform.IsSupported, result.Output.Contains(word, StringComparison.Ordinal));

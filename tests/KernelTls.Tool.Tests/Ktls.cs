@@ -6,7 +6,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.Tool.Tests;
 
-/// <summary>The built tool, run as a process of its own.</summary>
+/// <summary>Runs the built tool in a separate process.</summary>
 internal sealed partial class Ktls : IDisposable
 {
     public const string KernelVariable = "DOTNET_SYSTEM_NET_SECURITY_KTLS";
@@ -23,7 +23,7 @@ internal sealed partial class Ktls : IDisposable
     public static string Path { get; } = System.IO.Path.Combine(
         AppContext.BaseDirectory, "..", "..", "KernelTls.Tool", System.IO.Path.GetFileName(AppContext.BaseDirectory.TrimEnd('/')), "KernelTls.Tool.dll");
 
-    /// <summary>All of standard error, when the tool has ended.</summary>
+    /// <summary>Gets the complete standard error when the tool has exited.</summary>
     public Task<string> Errors { get; }
 
     public int Id => _process.Id;
@@ -51,7 +51,7 @@ internal sealed partial class Ktls : IDisposable
         return new Ktls(Process.Start(start)!);
     }
 
-    /// <summary>Runs it to its end, without input.</summary>
+    /// <summary>Runs the tool to its end, without input.</summary>
     public static async Task<Result> RunAsync(params string[] arguments) => await RunAsync([], arguments);
 
     public static async Task<Result> RunAsync((string Name, string Value)[] environment, params string[] arguments)
@@ -61,7 +61,7 @@ internal sealed partial class Ktls : IDisposable
         return await tool.EndAsync();
     }
 
-    /// <summary>Waits for the end, and gives what has not been read.</summary>
+    /// <summary>Waits for the end, and returns the unread output.</summary>
     public async Task<Result> EndAsync()
     {
         string output = await Output.ReadToEndAsync().InTime("the tool's output to end");
@@ -69,7 +69,7 @@ internal sealed partial class Ktls : IDisposable
         return new Result(_process.ExitCode, output, await Errors.InTime("the tool's errors to end"));
     }
 
-    /// <summary>A line of standard output; fails where there is none.</summary>
+    /// <summary>Reads a line of standard output. Fails if there is none.</summary>
     public async Task<string> LineAsync()
     {
         string? line = await Output.ReadLineAsync().InTime("a line of the tool");
@@ -94,7 +94,7 @@ internal sealed partial class Ktls : IDisposable
 
     internal sealed record Result(int ExitCode, string Output, string Errors)
     {
-        /// <summary>Standard output as one JSON document.</summary>
+        /// <summary>Gets standard output as one JSON document.</summary>
         public JsonElement Json
         {
             get
@@ -103,6 +103,10 @@ internal sealed partial class Ktls : IDisposable
                 return JsonDocument.Parse(Output).RootElement;
             }
         }
+
+        /// <summary>Fails, with all that the tool has written, unless standard error contains the text.</summary>
+        public void AssertErrors(string text) =>
+            Assert.True(Errors.Contains(text, StringComparison.Ordinal), $"No '{text}' in: {Errors}\nOutput: {Output}");
 
         public Result AssertExit(int code)
         {

@@ -2,7 +2,10 @@ using KernelTls.Tool.Readers;
 
 namespace KernelTls.Tool.Tests;
 
-/// <summary>Which machine this is, by /proc/cpuinfo and the hypervisor's signature, and whether its times mean anything.</summary>
+/// <summary>
+/// Tests the detection of the machine by /proc/cpuinfo and the hypervisor's signature, and whether its times are
+/// meaningful.
+/// </summary>
 public class MachineTests
 {
     private const string Real = "processor\t: 0\nvendor_id\t: AuthenticAMD\nmodel name\t: Some Processor 3000\n";
@@ -18,7 +21,9 @@ public class MachineTests
     public void The_signature_names_the_hypervisor(string processors, string? signature, string? name) =>
         Assert.Equal(name, Machine.Name(processors, signature));
 
-    /// <summary>Its programs run on the real processor, whose CPUID names the hypervisor of the host.</summary>
+    /// <summary>
+    /// Programs of User-Mode Linux run on the real processor, whose CPUID names the hypervisor of the host.
+    /// </summary>
     [Theory]
     [InlineData(null)]
     [InlineData("KVMKVMKVM")]
@@ -33,8 +38,8 @@ public class MachineTests
     [Theory]
     [InlineData(null, null)]
     [InlineData("KVM", null)]
-    [InlineData("TCG", "This machine is emulated (TCG): its times say nothing about a real one.")]
-    [InlineData("User-Mode Linux", "This machine is User-Mode Linux, a process of another kernel: its times say nothing about a real one.")]
+    [InlineData("TCG", "This machine is emulated (TCG): its times do not apply to a real one.")]
+    [InlineData("User-Mode Linux", "This machine is User-Mode Linux, a process of another kernel: its times do not apply to a real one.")]
     public void Times_that_mean_nothing_have_a_caveat(string? hypervisor, string? caveat)
     {
         string? said = Machine.Caveat(hypervisor);

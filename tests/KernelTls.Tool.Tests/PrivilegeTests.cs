@@ -3,7 +3,10 @@ using KernelTls.Tests;
 
 namespace KernelTls.Tool.Tests;
 
-/// <summary>Where the module is there and not loaded: what a process without privilege reads, and what one with it does.</summary>
+/// <summary>
+/// Tests a module that exists but is not loaded: what a process without privilege reports, and what one with privilege
+/// does.
+/// </summary>
 public class PrivilegeTests
 {
     [Fact]

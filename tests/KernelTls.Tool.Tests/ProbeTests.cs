@@ -8,7 +8,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.Tool.Tests;
 
-/// <summary>ktls probe against openssl s_server, and against peers that are none.</summary>
+/// <summary>Tests ktls probe against openssl s_server, and against peers that do not use TLS.</summary>
 public class ProbeTests
 {
     private static string Wait { get; } = $"{Limits.Wait.TotalSeconds}";
@@ -70,7 +70,7 @@ public class ProbeTests
         JsonElement records = json.GetProperty("records");
         Assert.Equal(records.Text("count"), records.Text("padded"));
 
-        // Type, data and padding of a record are a multiple of 512 together.
+        // The type, data and padding of a record together are a multiple of 512.
         long content = records.GetProperty("bytes").GetInt64() + records.GetProperty("paddingBytes").GetInt64() + records.GetProperty("count").GetInt64();
         Assert.Equal(0, content % 512);
         Assert.Equal("Accepted", json.Text("keyUpdate", "outcome"));
@@ -106,7 +106,7 @@ public class ProbeTests
         Ktls.Result insecure = await Ktls.RunAsync("probe", peer, "--timeout", Wait, "--wait", Wait, "--insecure");
 
         Assert.Contains("is not trusted", refused.AssertExit(ExitCode.NotTrusted).Errors, StringComparison.Ordinal);
-        Assert.Contains("--ca FILE", refused.Errors, StringComparison.Ordinal);
+        refused.AssertErrors("--ca FILE");
         Schema.AssertMembers(otherName.AssertExit(ExitCode.NotTrusted).Json, "error", "exitCode");
         Assert.Contains("NameMismatch", otherName.Json.Text("error"), StringComparison.Ordinal);
         Assert.Contains("NOT TRUSTED", insecure.Output, StringComparison.Ordinal);
@@ -118,14 +118,14 @@ public class ProbeTests
         using ReservedPort port = new();
         Ktls.Result result = (await Ktls.RunAsync("probe", $"127.0.0.1:{port}", "--json")).AssertExit(ExitCode.Unreachable);
 
-        Assert.Contains("cannot be reached: Connection refused", result.Errors, StringComparison.Ordinal);
+        result.AssertErrors("cannot be reached: Connection refused");
         Assert.Equal("3", result.Json.Text("exitCode"));
     }
 
     [Theory]
-    [InlineData("220 mail.example ESMTP\r\n", "does not speak TLS: it says '220 mail.example ESMTP")]
-    [InlineData("\u001b]0;evil\u0007", "does not speak TLS: it says '?]0;evil?'")]
-    [InlineData("", "closed the connection without a word of TLS")]
+    [InlineData("220 mail.example ESMTP\r\n", "does not use TLS: it sent '220 mail.example ESMTP")]
+    [InlineData("\u001b]0;evil\u0007", "does not use TLS: it sent '?]0;evil?'")]
+    [InlineData("", "closed the connection before it sent any TLS data")]
     public async Task Not_TLS(string answer, string expected)
     {
         using Socket listener = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
@@ -141,7 +141,7 @@ public class ProbeTests
         }
 
         Ktls.Result result = (await tool.EndAsync()).AssertExit(ExitCode.NoHandshake);
-        Assert.Contains(expected, result.Errors, StringComparison.Ordinal);
+        result.AssertErrors(expected);
         Assert.DoesNotContain('\x1b', result.Errors);
     }
 
@@ -153,12 +153,12 @@ public class ProbeTests
         listener.Listen();
         string peer = $"127.0.0.1:{((IPEndPoint)listener.LocalEndPoint!).Port}";
 
-        // Long enough for a connection on any machine; the handshake has all of it to fail.
+        // Long enough for a connection on any machine. The handshake has all of it to fail.
         string timeout = string.Create(System.Globalization.CultureInfo.InvariantCulture, $"{Limits.Wait.TotalSeconds / 6}");
 
         Ktls.Result result = (await Ktls.RunAsync("probe", peer, "--timeout", timeout)).AssertExit(ExitCode.NoHandshake);
 
-        Assert.Contains("and the peer has said nothing", result.Errors, StringComparison.Ordinal);
+        result.AssertErrors("and the peer has sent nothing");
     }
 
     [Fact]

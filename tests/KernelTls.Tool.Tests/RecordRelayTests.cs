@@ -6,7 +6,9 @@ namespace KernelTls.Tool.Tests;
 
 public class RecordRelayTests
 {
-    /// <summary>The direction that fails closes the peer's socket; the other one waits for its reader, and finds that later.</summary>
+    /// <summary>
+    /// The direction that fails closes the peer's socket. The other one waits for its reader, and detects that later.
+    /// </summary>
     [Fact]
     public async Task A_peer_that_resets_while_its_data_waits_is_the_end_and_no_failure()
     {
@@ -35,7 +37,7 @@ public class RecordRelayTests
         await relay.DisposeAsync().InTime("the relay to end");
     }
 
-    /// <summary>As much as the relay, and the sockets on both sides of it, take without a reader.</summary>
+    /// <summary>Sends as much as the relay and the sockets on both sides accept without a reader.</summary>
     private static async Task SendUntilItWaitsAsync(Socket peer)
     {
         using CancellationTokenSource end = new(Limits.Wait);

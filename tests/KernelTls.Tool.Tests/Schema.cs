@@ -2,7 +2,7 @@ using System.Text.Json;
 
 namespace KernelTls.Tool.Tests;
 
-/// <summary>Which members a JSON object has: programs depend on them.</summary>
+/// <summary>Asserts the members of a JSON object, on which programs depend.</summary>
 internal static class Schema
 {
     public static void AssertMembers(JsonElement json, params string[] names) =>

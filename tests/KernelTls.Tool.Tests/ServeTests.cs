@@ -6,7 +6,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.Tool.Tests;
 
-/// <summary>ktls serve, asked by curl and by openssl s_client.</summary>
+/// <summary>Tests ktls serve with curl and openssl s_client.</summary>
 public class ServeTests
 {
     [Theory]
@@ -65,7 +65,7 @@ public class ServeTests
             "openssl", null, "s_client", "-connect", $"127.0.0.1:{port}", "-servername", "localhost", "-ign_eof", "-nocommands");
         await client.SayAsync("GET /hello.txt HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r");
         using StreamReader reader = new(client.Output);
-        string seen = await reader.ReadToEndAsync().InTime("the client's output to end"); // the stock TLS ends without close_notify
+        string seen = await reader.ReadToEndAsync().InTime("the client's output to end"); // the stock SslStream ends without close_notify
         using ExternalProgram curl = ExternalProgram.Start(
             "curl", null, "--silent", "--insecure", "--output", "/dev/null", "--write-out", "%{http_code}", $"https://127.0.0.1:{port}/.secret");
         string hidden = await curl.SucceedAsync();
@@ -73,7 +73,7 @@ public class ServeTests
         Ktls.Result result = (await tool.EndAsync()).AssertExit(ExitCode.Ok);
 
         Assert.StartsWith("serving ", listening, StringComparison.Ordinal);
-        Assert.StartsWith(KtlsPlatform.IsSupported ? "kernel TLS can be had here" : "no kernel TLS here", verdict, StringComparison.Ordinal);
+        Assert.StartsWith(KtlsPlatform.IsSupported ? "kernel TLS is available here" : "no kernel TLS here", verdict, StringComparison.Ordinal);
         Assert.Contains("CN = localhost", seen.Replace("CN=localhost", "CN = localhost", StringComparison.Ordinal), StringComparison.Ordinal);
         Assert.Contains("\r\n\r\nhello", seen, StringComparison.Ordinal);
         Assert.Equal("404", hidden);
@@ -82,8 +82,8 @@ public class ServeTests
 
     [Theory]
     [InlineData(true, "", "EOF|closed the connection during")]
-    [InlineData(true, "GET / HTTP/1.1\r\n\r\n", "not.*frame|Cannot determine|does not speak TLS")]
-    [InlineData(false, "GET / HTTP/1.1\r\n\r\n", "not.*frame|Cannot determine|does not speak TLS")]
+    [InlineData(true, "GET / HTTP/1.1\r\n\r\n", "not.*frame|Cannot determine|does not use TLS")]
+    [InlineData(false, "GET / HTTP/1.1\r\n\r\n", "not.*frame|Cannot determine|does not use TLS")]
     public async Task A_client_that_does_not_finish_its_handshake_is_told_of_and_why(bool json, string says, string why)
     {
         using TemporaryDirectory directory = new();
@@ -135,7 +135,7 @@ public class ServeTests
 
         Ktls.Result result = (await Ktls.RunAsync("serve", "/tmp", "--port", $"{port}")).AssertExit(ExitCode.Failed);
 
-        Assert.Contains("cannot listen: ", result.Errors, StringComparison.Ordinal);
+        result.AssertErrors("cannot listen: ");
     }
 
     private static async Task<int> PortAsync(Ktls tool)

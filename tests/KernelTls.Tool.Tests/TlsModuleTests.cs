@@ -3,7 +3,7 @@ using KernelTls.Tool.Readers;
 
 namespace KernelTls.Tool.Tests;
 
-/// <summary>Where the tls module is, by the files of machines that are made up here.</summary>
+/// <summary>Tests the state of the tls module with the files of imaginary machines.</summary>
 public class TlsModuleTests
 {
     private const string Release = "7.2.12";
@@ -12,8 +12,8 @@ public class TlsModuleTests
     private const string NoCapabilities = "CapEff:\t00000000a80425fb\n";
 
     [Theory]
-    [InlineData(nameof(TlsModuleState.Loaded), "Nothing to do", "proc/modules", "tls 155648 0 - Live 0x0\n", "proc/net/tls_stat", "TlsTxSw 0\n")]
-    [InlineData(nameof(TlsModuleState.BuiltIn), "Nothing to do", "proc/modules", "aesni 1 0\n", "proc/sys/net/ipv4/tcp_available_ulp", "espintcp mptcp tls\n")]
+    [InlineData(nameof(TlsModuleState.Loaded), "No action is needed", "proc/modules", "tls 155648 0 - Live 0x0\n", "proc/net/tls_stat", "TlsTxSw 0\n")]
+    [InlineData(nameof(TlsModuleState.BuiltIn), "No action is needed", "proc/modules", "aesni 1 0\n", "proc/sys/net/ipv4/tcp_available_ulp", "espintcp mptcp tls\n")]
     [InlineData(nameof(TlsModuleState.Loadable), "modprobe tls (and echo tls", "lib/modules/7.2.12/modules.dep", "kernel/net/tls/tls.ko.xz:\n", "proc/modules", "")]
     [InlineData(nameof(TlsModuleState.Absent), "CONFIG_TLS", "lib/modules/7.2.12/modules.dep", "kernel/net/sctp/sctp.ko:\n", "proc/modules", "notls 1\n")]
     [InlineData(nameof(TlsModuleState.NotVisible), "try modprobe tls as root on the host", "lib/modules/6.1.0/modules.dep", "kernel/net/tls/tls.ko:\n", "proc/modules", "")]
@@ -44,7 +44,7 @@ public class TlsModuleTests
     }
 
     [Theory]
-    [InlineData(true, AllCapabilities, "was not loaded when it was asked for")]
+    [InlineData(true, AllCapabilities, "was not loaded on request")]
     [InlineData(false, AllCapabilities, "modprobe tls (and echo tls")]
     [InlineData(true, NoCapabilities, "lacks CAP_NET_ADMIN")]
     public void One_that_is_not_loaded_though_it_was_asked_for(bool refused, string status, string toDo)

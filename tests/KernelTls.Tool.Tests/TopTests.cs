@@ -5,7 +5,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.Tool.Tests;
 
-/// <summary>ktls top.</summary>
+/// <summary>Tests ktls top.</summary>
 public class TopTests
 {
     [Fact]
@@ -21,7 +21,7 @@ public class TopTests
         Assert.Equal($"{Environment.ProcessId}", frame.Text("process", "processId"));
         Assert.Equal(0, frame.GetProperty("process").GetProperty("handshakes").GetArrayLength());
 
-        // OpenSSL on the socket, so that there is an event on every machine; in the kernel where there is one.
+        // OpenSSL on the socket, so that there is an event on every machine; the kernel if available.
         KtlsOptions options = KtlsPlatform.IsSupported
             ? new KtlsOptions { Mode = KtlsMode.Required, Directions = KtlsDirections.Send }
             : new KtlsOptions { Mode = KtlsMode.Disabled, DirectOpenSsl = true };
@@ -35,7 +35,7 @@ public class TopTests
         }
 
         JsonElement handshake = Assert.Single(frame.GetProperty("process").GetProperty("handshakes").EnumerateArray());
-        Schema.AssertMembers(handshake, "role", "protocol", "cipherSuite", "send", "receive", "count");
+        Schema.AssertMembers(handshake, "role", "protocol", "cipherSuite", "send", "receive", "library", "count");
         Assert.Equal("client", handshake.Text("role"));
         Assert.Equal("Tls13", handshake.Text("protocol"));
         Assert.Equal(KtlsPlatform.IsSupported ? "Kernel" : "OpenSsl (DirectOpenSsl)", handshake.Text("send"));
@@ -67,8 +67,8 @@ public class TopTests
         try
         {
             Ktls.Result result = (await Ktls.RunAsync("top", "--process", $"{sleeper.Id}")).AssertExit(ExitCode.Failed);
-            Assert.Contains($"process {sleeper.Id} cannot be watched", result.Errors, StringComparison.Ordinal);
-            Assert.Contains("Expected a running .NET process", result.Errors, StringComparison.Ordinal);
+            result.AssertErrors($"process {sleeper.Id} cannot be watched");
+            result.AssertErrors("Expected a running .NET process");
         }
         finally
         {

@@ -1,6 +1,6 @@
 namespace KernelTls.Tool.Tests;
 
-/// <summary>Wrong arguments: exit code 2, and what was expected.</summary>
+/// <summary>Tests invalid arguments: exit code 2, and the expectation in the message.</summary>
 public class UsageTests
 {
     [Theory]
@@ -14,7 +14,7 @@ public class UsageTests
     [InlineData("expected a path that begins with /", "probe", "localhost:1", "--path", "x y")]
     [InlineData("expected a file with PEM certificates", "probe", "localhost:1", "--ca", "/nonexistent")]
     [InlineData("expected a host name", "probe", "localhost:1", "--server-name", "a/b")]
-    [InlineData("has no PEM certificate in it", "probe", "localhost:1", "--ca", "/proc/version")]
+    [InlineData("contains no PEM certificate", "probe", "localhost:1", "--ca", "/proc/version")]
     [InlineData("expected disabled, preferred or required", "connect", "localhost:1", "--mode", "on")]
     [InlineData("expected names of 1 to 255 characters", "connect", "localhost:1", "--alpn", "h2,,x")]
     [InlineData("expected a directory that exists", "serve", "/nonexistent")]
@@ -32,7 +32,7 @@ public class UsageTests
     {
         Ktls.Result result = (await Ktls.RunAsync(arguments)).AssertExit(ExitCode.WrongUsage);
 
-        Assert.Contains(expected, result.Errors, StringComparison.Ordinal);
+        result.AssertErrors(expected);
     }
 
     [Fact]

@@ -3,7 +3,7 @@ using KernelTls.Tool.Commands;
 
 namespace KernelTls.Tool.Tests;
 
-/// <summary>The line that info begins with.</summary>
+/// <summary>Tests the first line of info.</summary>
 public class VerdictTests
 {
     private static readonly InfoReport.ToggleState s_on = new("On", "X=1");
@@ -24,7 +24,7 @@ public class VerdictTests
         Verdict.Of(KtlsFallbackReason.None, Table(KtlsFallbackReason.OpenSslTooOld), canRekey: true, s_on),
         StringComparison.Ordinal);
 
-    /// <summary>As OpenSSL 3.0 has it: the peer's keys are OpenSSL's, and may change.</summary>
+    /// <summary>With OpenSSL 3.0 the peer's keys are OpenSSL's and may change.</summary>
     [Fact]
     public void Keys_that_cannot_change_in_the_direction_that_is_there() => Assert.Equal(
         "partly: all but receiving TLS 1.3 (OpenSslTooOld) is in the kernel; TLS 1.3 keys cannot change there, a peer that asks this end to change its own ends the connection; switched on by X=1",

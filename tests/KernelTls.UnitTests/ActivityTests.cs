@@ -5,7 +5,10 @@ using KernelTls.Tests;
 
 namespace KernelTls.UnitTests;
 
-/// <summary>A trace says the same of a handshake whoever made it. Listeners are the process's: these tests run alone.</summary>
+/// <summary>
+/// Tests that a trace of a handshake is the same for every engine. Listeners apply to the process, so these tests run
+/// alone.
+/// </summary>
 [Collection(nameof(EventSourceTests))]
 public sealed class ActivityTests : IDisposable
 {

@@ -10,7 +10,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.UnitTests;
 
-#pragma warning disable SYSLIB0040 // NoEncryption and AllowNoEncryption are obsolete, and still values that a caller can pass.
+#pragma warning disable SYSLIB0040 // NoEncryption and AllowNoEncryption are obsolete, but a caller can still pass them.
 #pragma warning disable CA1416 // Linux
 public class AuthenticationOptionsTests
 {

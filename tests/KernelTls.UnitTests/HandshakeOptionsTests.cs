@@ -90,7 +90,7 @@ public class HandshakeOptionsTests
     }
 
     [Theory]
-#pragma warning disable SYSLIB0039, CS0618 // The old versions are the subject here.
+#pragma warning disable SYSLIB0039, CS0618 // The old versions are under test.
     [InlineData(SslProtocols.Tls11)]
     [InlineData(SslProtocols.Tls | SslProtocols.Tls12)]
     [InlineData(SslProtocols.Tls11 | SslProtocols.Tls12 | SslProtocols.Tls13)]
@@ -203,7 +203,7 @@ public class HandshakeOptionsTests
         int made = 0;
         foreach (TlsCipherSuite suite in Enum.GetValues<TlsCipherSuite>().Where(s => CipherKinds.Of(s) != CipherKind.None))
         {
-            // An OpenSSL without the suite leaves it out of the policy.
+            // An OpenSSL without the suite omits it from the policy.
             if (TryKey(out TlsContextKey? key, policy: [suite], flags: ContextFlags.VerifyPeer) == KtlsFallbackReason.None)
             {
                 made++;

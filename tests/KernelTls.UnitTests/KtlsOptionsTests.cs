@@ -57,7 +57,7 @@ public class KtlsOptionsTests
                 KtlsFallbackReason.None,
                 ClientHandshakeOptions.TryCreate(new SslClientAuthenticationOptions(), default, request, out HandshakeSettings? settings));
             Assert.Equal(request, settings!.Kernel);
-            Assert.Equal(request.WhyNot == KtlsFallbackReason.None, settings.Context.Flags.HasFlag(ContextFlags.EnableKtls));
+            Assert.Equal(request.FallbackReason == KtlsFallbackReason.None, settings.Context.Flags.HasFlag(ContextFlags.EnableKtls));
             keys.Add(settings.Context);
         }
 

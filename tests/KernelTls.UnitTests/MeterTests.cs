@@ -6,7 +6,10 @@ using KernelTls.Tests;
 
 namespace KernelTls.UnitTests;
 
-/// <summary>Instruments are the process's: these tests run alone, beside the other ones that listen.</summary>
+/// <summary>
+/// Tests the meter. Instruments apply to the process, so these tests run alone, together with the other ones that
+/// listen.
+/// </summary>
 [Collection(nameof(EventSourceTests))]
 public sealed class MeterTests : IDisposable
 {
@@ -51,7 +54,7 @@ public sealed class MeterTests : IDisposable
         Assert.DoesNotContain(_measured, m => m.StartsWith("kernel_tls.fallbacks", StringComparison.Ordinal));
     }
 
-    /// <summary>OpenSSL's configuration may allow versions that have lost their names in .NET.</summary>
+    /// <summary>OpenSSL's configuration may allow versions whose names are obsolete in .NET.</summary>
     [Theory]
     [InlineData(0x00C0, "1.0")]
     [InlineData(0x0300, "1.1")]

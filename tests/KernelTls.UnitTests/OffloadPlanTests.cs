@@ -9,9 +9,12 @@ public class OffloadPlanTests
     private const int Enoent = 2;
     private const int Einval = 22;
 
-    /// <summary>One line: OpenSSL, kernel, version, suite, wanted, switched (s, r), closed (c), asked for one direction (S, R) or short records (f) → the offload's text.</summary>
+    /// <summary>
+    /// One line: OpenSSL, kernel, version, suite, requested, switched (s, r), closed (c), one direction requested (S,
+    /// R) or short records (f) → the offload's text.
+    /// </summary>
     [Theory]
-    // All in place.
+    // All prerequisites are present.
     [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "sr", "send=kernel receive=kernel")]
     [InlineData("3.2", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_128_CCM_SHA256, true, "sr", "send=kernel receive=kernel")]
     [InlineData("3.0", "all", SslProtocols.Tls12, TlsCipherSuite.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, true, "sr", "send=kernel receive=kernel")]
@@ -20,18 +23,18 @@ public class OffloadPlanTests
     [InlineData("3.1", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_128_GCM_SHA256, true, "", "send=openssl (KernelRefused) receive=openssl (OpenSslTooOld)")]
     [InlineData("3.0", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_128_CCM_SHA256, true, "", "send=openssl (OpenSslTooOld) receive=openssl (OpenSslTooOld)")]
     [InlineData("3.0", "all", SslProtocols.Tls12, TlsCipherSuite.TLS_ECDHE_ECDSA_WITH_AES_128_CCM, true, "sr", "send=kernel receive=kernel")]
-    // What OpenSSL says it did counts more than what was to be expected.
+    // OpenSSL's report takes precedence over the expectation.
     [InlineData("3.0", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "sr", "send=kernel receive=kernel")]
     [InlineData("3.5", "nothing", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "sr", "send=kernel receive=kernel")]
-    // A socket that refused.
+    // A socket that refused the keys.
     [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "", "send=openssl (KernelRefused) receive=openssl (KernelRefused)")]
     [InlineData("3.5", "all", SslProtocols.Tls12, TlsCipherSuite.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, true, "s", "send=kernel receive=openssl (KernelRefused)")]
-    // A peer that was quicker to leave.
+    // A peer that closed earlier.
     [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "c", "send=openssl (PeerClosed) receive=openssl (PeerClosed)")]
     [InlineData("3.0", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "c", "send=openssl (PeerClosed) receive=openssl (OpenSslTooOld)")]
     [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, false, "c", "send=openssl (DirectOpenSsl) receive=openssl (DirectOpenSsl)")]
     [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "src", "send=kernel receive=kernel")]
-    // A direction that was not asked for, and what comes before that.
+    // A direction that was not requested, and the reasons with precedence.
     [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "sS", "send=kernel receive=openssl (DirectionNotAsked)")]
     [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "rR", "send=openssl (DirectionNotAsked) receive=kernel")]
     [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "S", "send=openssl (KernelRefused) receive=openssl (DirectionNotAsked)")]
@@ -40,7 +43,7 @@ public class OffloadPlanTests
     // Shorter records.
     [InlineData("3.5", "all", SslProtocols.Tls12, TlsCipherSuite.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, true, "f", "send=openssl (MaxFragmentLength) receive=openssl (MaxFragmentLength)")]
     [InlineData("3.5", "all", SslProtocols.Tls12, TlsCipherSuite.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, true, "rf", "send=openssl (MaxFragmentLength) receive=kernel")]
-    // Ciphers that no kernel has come before anything else.
+    // Ciphers that no kernel implements take precedence.
     [InlineData("3.0", "nothing", SslProtocols.Tls12, TlsCipherSuite.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256, true, "", "send=openssl (CipherNotOffloadable) receive=openssl (CipherNotOffloadable)")]
     [InlineData("3.0", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_128_CCM_8_SHA256, true, "", "send=openssl (CipherNotOffloadable) receive=openssl (CipherNotOffloadable)")]
     // A kernel that lacks the cipher, the version or a direction.
@@ -49,7 +52,7 @@ public class OffloadPlanTests
     [InlineData("3.5", "4.13", SslProtocols.Tls12, TlsCipherSuite.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, true, "s", "send=kernel receive=openssl (KernelTooOld)")]
     [InlineData("3.5", "4.13", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_128_GCM_SHA256, true, "", "send=openssl (KernelTooOld) receive=openssl (KernelTooOld)")]
     [InlineData("3.0", "4.13", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_128_GCM_SHA256, true, "", "send=openssl (KernelTooOld) receive=openssl (OpenSslTooOld)")]
-    // Versions that are none of ours.
+    // Unsupported versions.
     [InlineData("3.5", "all", SslProtocols.None, TlsCipherSuite.TLS_AES_128_GCM_SHA256, true, "", "send=openssl (ProtocolNotOffloadable) receive=openssl (ProtocolNotOffloadable)")]
     // The experiment without the kernel.
     [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, false, "", "send=openssl (DirectOpenSsl) receive=openssl (DirectOpenSsl)")]

@@ -19,7 +19,7 @@ public class PlatformTests
 
     [Theory]
     [InlineData(0, 0, 0, KtlsFallbackReason.None)]
-    [InlineData(0, 0, 22, KtlsFallbackReason.None)] // keys are judged one by one
+    [InlineData(0, 0, 22, KtlsFallbackReason.None)] // keys are evaluated one by one
     [InlineData(0, 2, 2, KtlsFallbackReason.ModuleMissing)]
     [InlineData(0, 1, 1, KtlsFallbackReason.NotPermitted)]
     [InlineData(0, 13, 13, KtlsFallbackReason.NotPermitted)]
@@ -33,7 +33,7 @@ public class PlatformTests
         ((Span<int>)probe.Send).Fill(keys);
         ((Span<int>)probe.Receive).Fill(keys);
 
-        Assert.Equal(expected, Platform.WhyNot(errno, probe));
+        Assert.Equal(expected, Platform.GetFallbackReason(errno, probe));
     }
 
     [Fact]
@@ -43,8 +43,8 @@ public class PlatformTests
         int[] denied = [.. Enumerable.Repeat(1, 8)];
         KernelAbilities kernel = new(accepted, denied, false, false);
 
-        Assert.Equal(KtlsFallbackReason.None, kernel.WhyNot(KtlsDirections.Send, SslProtocols.Tls13, CipherKind.Aes128Gcm));
-        Assert.Equal(KtlsFallbackReason.NotPermitted, kernel.WhyNot(KtlsDirections.Receive, SslProtocols.Tls13, CipherKind.Aes128Gcm));
+        Assert.Equal(KtlsFallbackReason.None, kernel.GetFallbackReason(KtlsDirections.Send, SslProtocols.Tls13, CipherKind.Aes128Gcm));
+        Assert.Equal(KtlsFallbackReason.NotPermitted, kernel.GetFallbackReason(KtlsDirections.Receive, SslProtocols.Tls13, CipherKind.Aes128Gcm));
     }
 
     [Fact]

@@ -2,7 +2,9 @@ using KernelTls.Offload;
 
 namespace KernelTls.UnitTests;
 
-/// <summary>What was found out once is kept, unless it was found for a passing reason: then it is asked for again after a while.</summary>
+/// <summary>
+/// Tests that a value is determined once and kept, unless it is not final: then it is determined again after a while.
+/// </summary>
 public class ReconsideredTests
 {
     [Fact]
@@ -36,7 +38,7 @@ public class ReconsideredTests
         Assert.Equal(3, answer.Value);
     }
 
-    /// <summary>While one thread asks again, the others go on with what is known.</summary>
+    /// <summary>While one thread determines the value again, the others use the known one.</summary>
     [Fact]
     public void Nobody_waits_for_another_thread_that_asks_again()
     {

@@ -1,4 +1,3 @@
-using System.Net.Sockets;
 using System.Runtime.InteropServices;
 using KernelTls.Interop;
 using KernelTls.IO;
@@ -7,7 +6,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.UnitTests;
 
-/// <summary>Alone: for a moment the whole process can open nothing.</summary>
+/// <summary>Runs alone, because for a moment the whole process cannot open descriptors.</summary>
 [CollectionDefinition(nameof(SocketPollerTests), DisableParallelization = true)]
 public class WithoutDescriptors;
 
@@ -20,7 +19,7 @@ public partial class SocketPollerTests
     public void A_poller_for_which_there_was_no_descriptor_is_made_later()
     {
         Assert.Equal(KtlsFallbackReason.None, Platform.Current.DirectReason);
-        Assert.InRange(new SocketPoller().Descriptor, 0, int.MaxValue); // what this loads is loaded
+        Assert.InRange(new SocketPoller().Descriptor, 0, int.MaxValue); // loads everything in advance
         Assert.Equal(0, getrlimit(DescriptorLimit, out ResourceLimit usual));
 
         SocketPoller poller = new();
@@ -42,8 +41,8 @@ public partial class SocketPollerTests
     }
 
     /// <summary>
-    /// What the first connection's caller has in its AsyncLocals (logging scopes, activities) is neither kept alive by the poller nor
-    /// seen by the reports of other connections.
+    /// The AsyncLocals of the first connection's caller (logging scopes, activities) are neither kept alive by the
+    /// poller nor visible to the reports of other connections.
     /// </summary>
     [Fact]
     public async Task The_poller_s_thread_has_nothing_of_whoever_started_it()
@@ -54,17 +53,11 @@ public partial class SocketPollerTests
         using SocketPair sockets = await SocketPair.ConnectAsync();
         TaskCompletionSource<string?> seen = new(TaskCreationOptions.RunContinuationsAsynchronously);
         long token = poller.Expect(_ => seen.TrySetResult(scope.Value));
-        int watch = Arm(poller.Descriptor, sockets.Client.SafeHandle, token);
+        int descriptor = (int)sockets.Client.SafeHandle.DangerousGetHandle();
+        Assert.Equal(0, KtlsNative.KtlsNative_PollerArm(poller.Descriptor, descriptor, NativeWait.Writable, token));
 
         Assert.Null(await seen.Task.InTime("a report that the socket is writable"));
-        Assert.Equal(0, KtlsNative.KtlsNative_PollerDisarm(poller.Descriptor, watch));
-    }
-
-    private static unsafe int Arm(int poller, SafeSocketHandle socket, long token)
-    {
-        int watch;
-        Assert.Equal(0, KtlsNative.KtlsNative_PollerArm(poller, socket, NativeWait.Writable, token, &watch));
-        return watch;
+        Assert.Equal(0, KtlsNative.KtlsNative_PollerDisarm(poller.Descriptor, descriptor));
     }
 
     [LibraryImport("libc")]

@@ -6,13 +6,13 @@ using KernelTls.Diagnostics;
 
 namespace KernelTls.UnitTests;
 
-/// <summary>docs/telemetry.md has the names that dashboards are made with, each as the code has it.</summary>
+/// <summary>Tests that docs/telemetry.md contains the names for dashboards exactly as in the code.</summary>
 [Collection(nameof(EventSourceTests))]
 public class TelemetryDocumentTests
 {
     private static readonly string[] s_lines = File.ReadAllLines(Path.Combine(AppContext.BaseDirectory, "telemetry.md"));
 
-    /// <summary>Those of the event source, as the document has them.</summary>
+    /// <summary>Gets the counters of the event source in the document.</summary>
     internal static IEnumerable<string> Counters { get; } =
         from name in Assert.Single(s_lines, l => l.StartsWith("Its counters: ", StringComparison.Ordinal)).Split('`').Where((_, i) => i % 2 == 1)
         select name;
@@ -43,11 +43,13 @@ public class TelemetryDocumentTests
         from method in typeof(KtlsEventSource).GetMethods(BindingFlags.Instance | BindingFlags.Public | BindingFlags.NonPublic)
         let e = method.GetCustomAttribute<EventAttribute>()
         where e is not null
-#pragma warning disable CA1308 // As the document writes it.
+#pragma warning disable CA1308 // The document uses lower case.
         select $"| `{method.Name}` | {e.Level.ToString().ToLowerInvariant()} | {string.Join(", ", method.GetParameters().Select(p => p.Name))}");
 #pragma warning restore CA1308
 
-    /// <summary>Each row of the section begins with one of what is expected, and each of these is there.</summary>
+    /// <summary>
+    /// Asserts that each row of the section begins with an expected name, and that each expected name has a row.
+    /// </summary>
     private static void AssertRows(string section, IEnumerable<string> expected)
     {
         string[] rows =

@@ -1,3 +1,5 @@
+using System.Net.Security;
+using System.Runtime.CompilerServices;
 using KernelTls.Handshake;
 using KernelTls.Interop;
 using KernelTls.Tests;
@@ -34,7 +36,52 @@ public class TlsContextsTests
         Assert.False(dropped!.IsClosed, "a handshake that has just fetched the context must go on undisturbed");
     }
 
-    /// <summary>That what the key before has sealed still resumes is the native tests' to show.</summary>
+    /// <summary>
+    /// SslStream's certificate contexts do the same. Otherwise a server with many names would lose the tickets of the least used.
+    /// </summary>
+    [Fact]
+    public void A_certificate_keeps_its_context_however_many_others_there_are()
+    {
+        TlsContextKey key = Key("") with { IsServer = true, Flags = ContextFlags.None, Certificate = Certificates.EcdsaContext };
+        SafeTlsContextHandle? first = TlsContexts.TryGet(key, out _);
+        Assert.NotNull(first);
+
+        for (int i = 0; i < 2 * TlsContexts.Capacity; i++)
+        {
+            SslStreamCertificateContext other = SslStreamCertificateContext.Create(Certificates.Ecdsa, null, offline: true);
+            Assert.NotNull(TlsContexts.TryGet(key with { Certificate = other }, out _));
+        }
+
+        Assert.Same(first, TlsContexts.TryGet(key, out _));
+    }
+
+    /// <summary>The context is released with the certificate's context.</summary>
+    [Fact]
+    public void A_certificate_that_is_gone_leaves_no_context_behind()
+    {
+        WeakReference context = Use();
+        for (int i = 0; i < 10 && context.IsAlive; i++)
+        {
+            GC.Collect();
+            GC.WaitForPendingFinalizers();
+        }
+
+        Assert.False(context.IsAlive, "something keeps the context");
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        static WeakReference Use()
+        {
+            TlsContextKey key = Key("") with
+            {
+                IsServer = true,
+                Flags = ContextFlags.None,
+                Certificate = SslStreamCertificateContext.Create(Certificates.Ecdsa, null, offline: true),
+            };
+            return new WeakReference(TlsContexts.TryGet(key, out _));
+        }
+    }
+
+    /// <summary>The native tests show that tickets of the previous key still resume.</summary>
     [Fact]
     public void A_server_s_ticket_keys_change_every_two_hours()
     {

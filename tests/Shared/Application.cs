@@ -5,8 +5,8 @@ using System.Text.RegularExpressions;
 namespace KernelTls.Tests;
 
 /// <summary>
-/// An application in a process of its own, as a user starts it: no toggle but those it is given, a limit to every wait, and an
-/// end by its own process id.
+/// Runs an application in a separate process, as a user starts it: only with the given toggles, with a limit on every
+/// wait, and ended by its own process id.
 /// </summary>
 internal sealed partial class Application : IDisposable
 {
@@ -23,7 +23,7 @@ internal sealed partial class Application : IDisposable
         _name = string.Join(' ', process.StartInfo.ArgumentList.Prepend(process.StartInfo.FileName).Take(3));
     }
 
-    /// <summary>The text of its standard output, as far as it was waited for.</summary>
+    /// <summary>Gets the standard output read so far.</summary>
     public string Said => _said.ToString();
 
     public static Application Start(
@@ -44,7 +44,7 @@ internal sealed partial class Application : IDisposable
     public static Application StartProject(string project, params string[] arguments) =>
         Start("dotnet", "", [], [PathOf(project), .. arguments]);
 
-    /// <summary>The built program of a project of this solution.</summary>
+    /// <summary>Returns the path of the built program of a project of this solution.</summary>
     public static string PathOf(string project)
     {
         string path = Path.GetFullPath(Path.Combine(AppContext.BaseDirectory, "..", "..", project, "release", $"{project}.dll"));
@@ -52,7 +52,7 @@ internal sealed partial class Application : IDisposable
         return path;
     }
 
-    /// <summary>Waits until Kestrel says where it listens for https.</summary>
+    /// <summary>Waits until Kestrel reports its https address.</summary>
     public async Task<Uri> AddressAsync()
     {
         while (await ReadLineAsync($"the address of {_name}") is { } line)
@@ -66,12 +66,12 @@ internal sealed partial class Application : IDisposable
         throw new InvalidOperationException($"{_name} ended: {Said}");
     }
 
-    /// <summary>A native library of this name is mapped into the process.</summary>
+    /// <summary>Returns whether a native library of this name is mapped into the process.</summary>
     public bool HasLoaded(string library) =>
         File.ReadLines($"/proc/{_process.Id}/maps").Any(l => l.EndsWith($"/{library}", StringComparison.Ordinal));
 
-    /// <summary>Waits for its end; its exit code.</summary>
-    /// <param name="limit">Where the usual one is too short.</param>
+    /// <summary>Waits until the process exits, and returns its exit code.</summary>
+    /// <param name="limit">The limit, if the usual one is too short.</param>
     public async Task<int> ExitAsync(TimeSpan? limit = null)
     {
         string rest = await _process.StandardOutput.ReadToEndAsync().Within(limit ?? Limits.Wait, $"{_name} to end");
@@ -80,8 +80,8 @@ internal sealed partial class Application : IDisposable
         return _process.ExitCode;
     }
 
-    /// <summary>Waits until it has ended well; all that it has said.</summary>
-    /// <param name="limit">Where the usual one is too short.</param>
+    /// <summary>Waits until the process exits successfully, and returns its output.</summary>
+    /// <param name="limit">The limit, if the usual one is too short.</param>
     public async Task<string> SucceedAsync(TimeSpan? limit = null)
     {
         int code = await ExitAsync(limit);
@@ -89,7 +89,7 @@ internal sealed partial class Application : IDisposable
         return Said;
     }
 
-    /// <summary>Ends it; all that it has said.</summary>
+    /// <summary>Kills the process and returns its output.</summary>
     public async Task<string> KillAsync()
     {
         _process.Kill();

@@ -3,7 +3,7 @@ using System.Security.Cryptography.X509Certificates;
 
 namespace KernelTls.Tests;
 
-/// <summary>What callbacks were called with, as comparable text. Certificates are named by subject.</summary>
+/// <summary>Records the arguments of callbacks as comparable text. Certificates are named by subject.</summary>
 internal sealed class Calls
 {
     private readonly ConcurrentQueue<string> _calls = new();

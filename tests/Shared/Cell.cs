@@ -1,17 +1,19 @@
 namespace KernelTls.Tests;
 
-/// <summary>Where the tests run: on a host, or in a lab cell that promises kernel TLS.</summary>
+/// <summary>Describes where the tests run: on a host, or in a lab cell that promises kernel TLS.</summary>
 internal static class Cell
 {
-    /// <summary>Name of the lab cell, empty on a host.</summary>
+    /// <summary>Gets the name of the lab cell, or an empty string on a host.</summary>
     public static string Name { get; } = Environment.GetEnvironmentVariable("KTLS_CELL") ?? "";
 
-    /// <summary>Kernel TLS is promised here: its absence is a failure, not a reason to skip.</summary>
+    /// <summary>
+    /// Gets a value that indicates whether kernel TLS is promised here: its absence is a failure, not a reason to skip.
+    /// </summary>
     public static bool KtlsExpected { get; } = Environment.GetEnvironmentVariable("KTLS_EXPECTED") == "1";
 
     public static bool IsLab => Name.Length > 0;
 
-    /// <summary>Skips where the kernel has no TLS; fails where it was promised.</summary>
+    /// <summary>Skips the test if the kernel has no TLS, or fails it if kernel TLS was promised.</summary>
     public static void RequireKtls()
     {
         if (KtlsPlatform.IsSupported)

@@ -2,7 +2,8 @@ using System.Security.Cryptography;
 
 namespace KernelTls.Tests;
 
-// RSA keys (PKCS #1) that were made beforehand: making one takes seconds, in an emulated machine a minute. They protect nothing.
+// RSA keys (PKCS #1), generated in advance: generating one takes seconds, on an emulated machine a minute. They protect
+// nothing.
 internal static partial class Certificates
 {
     private const string Rsa2048 = """

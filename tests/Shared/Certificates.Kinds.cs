@@ -6,7 +6,7 @@ using System.Security.Cryptography.X509Certificates;
 
 namespace KernelTls.Tests;
 
-// Certificates by kind, each made when it is first asked for.
+// Certificates by kind, each created on first use.
 internal static partial class Certificates
 {
     private const string ServerUsage = "1.3.6.1.5.5.7.3.1";
@@ -18,21 +18,21 @@ internal static partial class Certificates
     private static readonly Lazy<X509Certificate2> s_otherAuthority =
         new(() => SelfSign("KernelTls other authority", isAuthority: true));
 
-    /// <summary>An authority that <see cref="Trust"/> does not know.</summary>
+    /// <summary>Gets an authority that <see cref="Trust"/> does not know.</summary>
     public static X509Certificate2 OtherAuthority => s_otherAuthority.Value;
 
-    /// <summary>Client certificate, signed by the intermediate authority.</summary>
+    /// <summary>Gets a client certificate signed by the intermediate authority.</summary>
     public static X509Certificate2 ChainedClient => Kind("chained client");
 
-    /// <summary>Client certificate, signed by <see cref="OtherAuthority"/>.</summary>
+    /// <summary>Gets a client certificate signed by <see cref="OtherAuthority"/>.</summary>
     public static X509Certificate2 OtherClient => Kind("other client");
 
     public static X509Certificate2 Intermediate => s_intermediate.Value;
 
-    /// <summary>A certificate by the words that describe it; the same one each time.</summary>
+    /// <summary>Returns the certificate for a description, the same one each time.</summary>
     public static X509Certificate2 Kind(string kind) => s_kinds.GetOrAdd(kind, k => new(() => Make(k))).Value;
 
-    /// <summary>The context of the certificate of a kind; the same one each time.</summary>
+    /// <summary>Returns the context of the certificate for a description, the same one each time.</summary>
     public static SslStreamCertificateContext KindContext(string kind) => s_contexts.GetOrAdd(kind, k => new(() =>
         k.StartsWith("chained", StringComparison.Ordinal)
             ? SslStreamCertificateContext.Create(Kind(k), [Intermediate], offline: true)

@@ -5,7 +5,10 @@ using System.Security.Cryptography.X509Certificates;
 
 namespace KernelTls.Tests;
 
-/// <summary>Certificates made in the process: a test authority and what it signed. Names are <c>localhost</c> and 127.0.0.1.</summary>
+/// <summary>
+/// Provides certificates created in the process: a test authority and those that it signed. Names are <c>localhost</c>
+/// and 127.0.0.1.
+/// </summary>
 internal static partial class Certificates
 {
     private static readonly Lazy<X509Certificate2> s_authority = new(() => SelfSign("KernelTls test authority", isAuthority: true));
@@ -45,25 +48,25 @@ internal static partial class Certificates
 
     public static SslStreamCertificateContext ClientContext => s_clientContext.Value;
 
-    /// <summary>Leaf, intermediate: only a peer that is sent both can build the chain.</summary>
+    /// <summary>Gets a leaf with its intermediate. Only a peer that receives both can build the chain.</summary>
     public static SslStreamCertificateContext ChainedContext => s_chained.Value;
 
     public static SslStreamCertificateContext Context(X509Certificate2 certificate) =>
         SslStreamCertificateContext.Create(certificate, additionalCertificates: null, offline: true);
 
-    /// <summary>The certificate alone, as a peer would know it.</summary>
+    /// <summary>Returns the certificate without its key, as a peer receives it.</summary>
     public static X509Certificate2 WithoutKey(X509Certificate2 certificate) =>
         X509CertificateLoader.LoadCertificate(certificate.RawDataMemory.Span);
 
-#pragma warning disable SYSLIB0057 // The base type has no other way to be made.
-    /// <summary>The certificate alone, by the type from before X509Certificate2.</summary>
+#pragma warning disable SYSLIB0057 // There is no other constructor of the base type.
+    /// <summary>Returns the certificate without its key, as an X509Certificate.</summary>
     public static X509Certificate BaseType(X509Certificate2 certificate) => new(certificate.RawData);
 
-    /// <summary>The certificate with its key, by the type from before X509Certificate2.</summary>
+    /// <summary>Returns the certificate with its key, as an X509Certificate.</summary>
     public static X509Certificate BaseTypeWithKey(X509Certificate2 certificate) => new(certificate.Export(X509ContentType.Pfx));
 #pragma warning restore SYSLIB0057
 
-    /// <summary>Trusts the test authority and nobody else.</summary>
+    /// <summary>Returns a policy that trusts only the test authority.</summary>
     public static X509ChainPolicy Trust() => new()
     {
         TrustMode = X509ChainTrustMode.CustomRootTrust,
@@ -72,7 +75,7 @@ internal static partial class Certificates
         DisableCertificateDownloads = true,
     };
 
-    /// <summary>Writes the certificate and its key as PEM files for programs nobody here wrote.</summary>
+    /// <summary>Writes the certificate and its key as PEM files for third-party programs.</summary>
     public static (string Certificate, string Key) WritePem(X509Certificate2 certificate, string directory)
     {
         string certificatePath = Path.Combine(directory, "certificate.pem");
@@ -180,7 +183,7 @@ internal static partial class Certificates
         request.CertificateExtensions.Add(new X509SubjectKeyIdentifierExtension(request.PublicKey, false));
     }
 
-    /// <summary>As an application loads it: from a PKCS#12 file.</summary>
+    /// <summary>Reloads the certificate from PKCS#12, as an application loads it from a file.</summary>
     private static X509Certificate2 Reload(X509Certificate2 certificate)
     {
         using (certificate)

@@ -2,13 +2,14 @@ using System.Security.Authentication;
 
 namespace KernelTls.Tests;
 
-/// <summary>curl, which trusts the test authority alone and finds localhost at 127.0.0.1.</summary>
+/// <summary>Runs curl, which trusts only the test authority and resolves localhost to 127.0.0.1.</summary>
 internal static class Curl
 {
-    /// <param name="port">The server's.</param>
-    /// <param name="directory">Where it runs.</param>
-    /// <param name="version">The newest TLS that it offers; the oldest is 1.2.</param>
-    /// <param name="more">More options, and what to fetch.</param>
+    /// <summary>Starts curl.</summary>
+    /// <param name="port">The server's port.</param>
+    /// <param name="directory">The working directory.</param>
+    /// <param name="version">The newest TLS version to offer; the oldest is 1.2.</param>
+    /// <param name="more">More options, and the URL.</param>
     public static ExternalProgram Start(int port, TemporaryDirectory directory, SslProtocols version, params string[] more) =>
         ExternalProgram.Start(
             "curl",

@@ -2,7 +2,9 @@ using System.Net.Sockets;
 
 namespace KernelTls.Tests;
 
-/// <summary>What one end came to: how the handshake failed or, after one that did not, the exchange of a byte each way.</summary>
+/// <summary>
+/// Represents the result at one end: how the handshake failed, or the result of exchanging one byte each way.
+/// </summary>
 internal sealed record Ending(Exception? Handshake, Exception? Data)
 {
     public bool IsGood => Handshake is null && Data is null;
@@ -10,13 +12,27 @@ internal sealed record Ending(Exception? Handshake, Exception? Data)
     public Exception? Failure => Handshake ?? Data;
 
     /// <summary>
-    /// As comparable text: types, as far as they are public. How a connection ends after the handshake may differ on purpose
-    /// (end of stream or IOException), so that is one word.
+    /// Returns the result as comparable text that contains public exception types only. Failures after the handshake
+    /// may differ on purpose (end of stream or IOException), so they are one word.
     /// </summary>
     public override string ToString() =>
         Handshake is not null ? $"handshake: {Shape(Handshake)}"
         : Data is not null ? $"data: {(Data is IOException ? nameof(IOException) : Shape(Data))}"
         : "good";
+
+    /// <summary>Asserts that this end accepted its peer, or failed its handshake because it refused the peer.</summary>
+    /// <param name="accepted">Which of them.</param>
+    public void AssertAccepted(bool accepted)
+    {
+        if (accepted)
+        {
+            AssertGood();
+        }
+        else
+        {
+            Assert.IsType<System.Security.Authentication.AuthenticationException>(Handshake);
+        }
+    }
 
     public void AssertGood() => Assert.True(IsGood, $"{Failure}");
 
@@ -24,7 +40,7 @@ internal sealed record Ending(Exception? Handshake, Exception? Data)
     {
         string shape = e is SocketException socket ? $"{nameof(SocketException)} {socket.SocketErrorCode}" : e.GetType().Name;
 
-        // What SslStream puts inside of what OpenSSL says is internal to it.
+        // The inner exceptions that SslStream uses for OpenSSL's errors are internal.
         return e.InnerException is { } inner && inner.GetType().IsPublic && inner is not System.Security.Cryptography.CryptographicException
             ? $"{shape} < {Shape(inner)}"
             : shape;

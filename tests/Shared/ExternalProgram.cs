@@ -1,11 +1,14 @@
 using System.Diagnostics;
+using System.Runtime.InteropServices;
 using System.Text;
 using System.Text.RegularExpressions;
 
 namespace KernelTls.Tests;
 
-/// <summary>A program nobody here wrote: its pipes, a limit to every wait, and an end by its own process id.</summary>
-internal sealed class ExternalProgram : IDisposable
+/// <summary>
+/// Runs a third-party program with its pipes, a limit on every wait, and ended by its own process id.
+/// </summary>
+internal sealed partial class ExternalProgram : IDisposable
 {
     private readonly Process _process;
     private readonly string _name;
@@ -21,10 +24,10 @@ internal sealed class ExternalProgram : IDisposable
         _readingErrors = ReadErrorsAsync();
     }
 
-    /// <summary>What the program reads.</summary>
+    /// <summary>Gets the program's standard input.</summary>
     public Stream Input => _process.StandardInput.BaseStream;
 
-    /// <summary>What the program writes.</summary>
+    /// <summary>Gets the program's standard output.</summary>
     public Stream Output => _process.StandardOutput.BaseStream;
 
     public string Errors
@@ -38,18 +41,12 @@ internal sealed class ExternalProgram : IDisposable
         }
     }
 
-    /// <summary>Starts it; where it is not installed, fails in a lab cell and skips elsewhere.</summary>
+    /// <summary>
+    /// Starts the program. If it is not installed, the test fails in a lab cell and is skipped elsewhere.
+    /// </summary>
     public static ExternalProgram Start(string program, string? workingDirectory, params string[] arguments)
     {
-        string? path = (Environment.GetEnvironmentVariable("PATH") ?? "").Split(':')
-            .Select(d => Path.Combine(d, program)).FirstOrDefault(File.Exists);
-        if (path is null)
-        {
-            Assert.False(Cell.IsLab, $"{program} is missing in the cell.");
-            Assert.Skip($"{program} is not installed here.");
-        }
-
-        ProcessStartInfo start = new(path!, arguments)
+        ProcessStartInfo start = new(Find(program), arguments)
         {
             RedirectStandardInput = true,
             RedirectStandardOutput = true,
@@ -59,7 +56,21 @@ internal sealed class ExternalProgram : IDisposable
         return new ExternalProgram(Process.Start(start) ?? throw new InvalidOperationException($"{program} did not start."));
     }
 
-    /// <summary>Types a line.</summary>
+    /// <summary>Returns the path of a program. If it is not installed, the test fails in a lab cell and is skipped elsewhere.</summary>
+    public static string Find(string program)
+    {
+        string? path = (Environment.GetEnvironmentVariable("PATH") ?? "").Split(':')
+            .Select(d => Path.Combine(d, program)).FirstOrDefault(File.Exists);
+        if (path is null)
+        {
+            Assert.False(Cell.IsLab, $"{program} is missing in the cell.");
+            Assert.Skip($"{program} is not installed here.");
+        }
+
+        return path!;
+    }
+
+    /// <summary>Writes a line to the program.</summary>
     public async Task SayAsync(string line)
     {
         await Input.WriteAsync(Encoding.ASCII.GetBytes(line + "\n"));
@@ -69,16 +80,16 @@ internal sealed class ExternalProgram : IDisposable
     /// <summary>Waits until the program has written <paramref name="text"/> to its standard error.</summary>
     public Task ErrorsContain(string text) => ErrorsAsync(all => all.Contains(text, StringComparison.Ordinal), text);
 
-    /// <summary>Waits until the pattern is in what the program has written to its standard error.</summary>
+    /// <summary>Waits until the program's standard error matches the pattern.</summary>
     public async Task<Match> ErrorsMatch(Regex pattern)
     {
         await ErrorsAsync(pattern.IsMatch, $"{pattern}");
         return pattern.Match(Errors);
     }
 
-    /// <summary>Reads the output up to and with <paramref name="text"/>.</summary>
-    /// <param name="text">What ends it.</param>
-    /// <param name="limit">For each byte, where the usual one is too short.</param>
+    /// <summary>Reads the output up to and including <paramref name="text"/>.</summary>
+    /// <param name="text">The text at which to stop.</param>
+    /// <param name="limit">The limit for each byte, if the usual one is too short.</param>
     public async Task<string> OutputUpToAsync(string text, TimeSpan? limit = null)
     {
         StringBuilder read = new();
@@ -93,8 +104,8 @@ internal sealed class ExternalProgram : IDisposable
         return read.ToString();
     }
 
-    /// <summary>Waits until the program has ended well; what is left of its output.</summary>
-    /// <param name="limit">Where the usual one is too short.</param>
+    /// <summary>Waits until the program exits successfully, and returns the rest of its output.</summary>
+    /// <param name="limit">The limit, if the usual one is too short.</param>
     public async Task<string> SucceedAsync(TimeSpan? limit = null)
     {
         using StreamReader reader = new(Output);
@@ -111,7 +122,10 @@ internal sealed class ExternalProgram : IDisposable
         return _process.ExitCode;
     }
 
-    /// <summary>Ends it, if it has not ended.</summary>
+    /// <summary>Sends the program a signal, by number.</summary>
+    public void Signal(int signal) => Assert.Equal(0, Kill(_process.Id, signal));
+
+    /// <summary>Kills the program if it is running.</summary>
     public void Kill()
     {
         if (!_process.HasExited)
@@ -125,6 +139,9 @@ internal sealed class ExternalProgram : IDisposable
         Kill();
         _process.Dispose();
     }
+
+    [LibraryImport("libc", EntryPoint = "kill")]
+    private static partial int Kill(int process, int signal);
 
     private static bool EndsWith(StringBuilder text, string end) =>
         text.Length >= end.Length && text.ToString(text.Length - end.Length, end.Length) == end;
@@ -145,7 +162,7 @@ internal sealed class ExternalProgram : IDisposable
         }
     }
 
-    /// <summary>A program that has ended says no more. Under the lock.</summary>
+    /// <summary>Fails the waits of a program that has exited. The caller must hold the lock.</summary>
     private void EndWaits()
     {
         if (_errorsEnded)

@@ -3,8 +3,8 @@ using System.Diagnostics.Tracing;
 namespace KernelTls.Tests;
 
 /// <summary>
-/// Events of one name that the library reports as warnings, or another source at all, told apart by the asynchronous flow they
-/// happen in.
+/// Collects events of one name by the asynchronous flow in which they occur: warnings of the library, or events of
+/// another source.
 /// </summary>
 internal sealed class FlowEvents(
     string name, Func<EventWrittenEventArgs, string> describe, string source = "KernelTls", EventLevel level = EventLevel.Warning)
@@ -12,7 +12,7 @@ internal sealed class FlowEvents(
 {
     private readonly AsyncLocal<List<string>?> _current = new();
 
-    /// <summary>Collects what is reported in the calling method and in what it calls.</summary>
+    /// <summary>Collects the events in the calling method and its callees.</summary>
     public List<string> Collect()
     {
         List<string> reported = [];

@@ -5,7 +5,8 @@ using System.Security.Authentication;
 namespace KernelTls.Tests;
 
 /// <summary>
-/// The rest of what is not virtual, beside <see cref="StreamHandshakes"/>: it calls the stream's own. And options for both ends.
+/// Calls the remaining non-virtual members by the stream's actual type, like <see cref="StreamHandshakes"/>, and
+/// provides options for both ends.
 /// </summary>
 internal static class Handshakes
 {
@@ -39,11 +40,11 @@ internal static class Handshakes
         }
     }
 
-    /// <summary>TransportContext is not virtual either.</summary>
+    /// <summary>Returns the TransportContext, which is not virtual either.</summary>
     public static TransportContext ContextOf(this SslStream stream) =>
         stream is KtlsStream own ? own.TransportContext : stream.TransportContext;
 
-    /// <summary>No resumption: what one test negotiated is no other test's business.</summary>
+    /// <summary>Returns options without resumption, so that tests do not affect each other.</summary>
     public static SslClientAuthenticationOptions ClientOptions(SslProtocols version) => new()
     {
         AllowTlsResume = false,

@@ -1,18 +1,23 @@
 namespace KernelTls.Tests;
 
-/// <summary>haproxy in front of a server for plain http: a worker and its master, its own files, a port of its own on 127.0.0.1.</summary>
+/// <summary>
+/// Runs haproxy in front of a plain http server: a worker and its master, with its own files and its own port on
+/// 127.0.0.1.
+/// </summary>
 internal sealed class Haproxy : IDisposable
 {
     private readonly TemporaryDirectory _directory = new();
     private readonly ReservedPort _port = new();
     private readonly ExternalProgram _program;
 
-    /// <param name="prepare">Writes what haproxy needs into the directory, where it runs.</param>
-    /// <param name="frontend">The frontend's content, for a port.</param>
+    /// <summary>Starts haproxy.</summary>
+    /// <param name="prepare">The action that writes haproxy's files into the working directory.</param>
+    /// <param name="frontend">The function that returns the frontend's content for a port.</param>
     /// <param name="backend">The server's port.</param>
     public Haproxy(Action<string> prepare, Func<int, string> frontend, int backend)
     {
-        // Without a limit of its own it makes room for as many connections as it may open files, which takes minutes in the lab.
+        // Without maxconn, haproxy allocates space for as many connections as it may open files, which takes minutes in
+        // the lab.
         prepare(_directory.FullName);
         File.WriteAllText(_directory["haproxy.cfg"], $"""
             global
@@ -34,10 +39,10 @@ internal sealed class Haproxy : IDisposable
 
     public int Port => _port.Number;
 
-    /// <summary>The master says so when the worker's sockets listen.</summary>
+    /// <summary>Waits until the master reports that the worker's sockets listen.</summary>
     public Task StartedAsync() => _program.ErrorsContain("Loading success.");
 
-    /// <summary>The worker ends with its master.</summary>
+    /// <summary>Ends the master, and with it the worker.</summary>
     public void Dispose()
     {
         _program.Dispose();

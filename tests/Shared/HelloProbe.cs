@@ -4,16 +4,23 @@ using System.Net.Sockets;
 
 namespace KernelTls.Tests;
 
-/// <summary>ClientHellos by hand: what one offers, as text to compare, and what a server answers to one.</summary>
+/// <summary>
+/// Handles ClientHellos directly: formats an offer as comparable text, and returns a server's answer to an offer.
+/// </summary>
 internal static class HelloProbe
 {
     private const int KeyShare = 51;
     private const int Padding = 21;
 
-    /// <summary>The one accepted difference: only the stock stream asks for a stapled OCSP response (docs/differences.md).</summary>
+    /// <summary>
+    /// The extension of the one accepted difference: only the stock stream requests a stapled OCSP response
+    /// (docs/differences.md).
+    /// </summary>
     private const int StatusRequest = 5;
 
-    /// <summary>Everything in a ClientHello record that is not random: versions, suites, extensions in their order.</summary>
+    /// <summary>
+    /// Returns everything in a ClientHello record that is not random: versions, suites, and extensions in order.
+    /// </summary>
     public static string Describe(ReadOnlySpan<byte> record)
     {
         // Record header, handshake header, legacy version, random.
@@ -51,8 +58,8 @@ internal static class HelloProbe
     }
 
     /// <summary>
-    /// Offers these suites and no others, and tells the one that the server chooses; <see langword="null"/> where it refuses. TLS
-    /// 1.3 suites are offered without a key share, so that any of them is chosen by a HelloRetryRequest.
+    /// Offers only these suites and returns the one that the server chooses, or <see langword="null"/> if it refuses.
+    /// TLS 1.3 suites are offered without a key share, so that the server chooses any of them by a HelloRetryRequest.
     /// </summary>
     public static async Task<TlsCipherSuite?> OfferAsync(Socket socket, params TlsCipherSuite[] suites)
     {
@@ -64,7 +71,7 @@ internal static class HelloProbe
         }
         catch (Exception e) when (e is EndOfStreamException or IOException)
         {
-            // The stock stream refuses without a word.
+            // The stock stream refuses without an alert.
             return null;
         }
 

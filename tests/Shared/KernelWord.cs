@@ -3,7 +3,7 @@ using KernelTls.Interop;
 
 namespace KernelTls.Tests;
 
-/// <summary>What the kernel says about one socket (TCP_ULP, TLS_INFO).</summary>
+/// <summary>Queries the kernel's state of one socket (TCP_ULP, TLS_INFO).</summary>
 internal static class KernelWord
 {
     public static unsafe SocketInfo On(Socket socket)
@@ -13,7 +13,7 @@ internal static class KernelWord
         return info;
     }
 
-    /// <summary>The directions whose keys the kernel has.</summary>
+    /// <summary>Returns the directions whose keys the kernel has.</summary>
     public static KtlsDirections DirectionsOf(Socket socket)
     {
         SocketInfo info = On(socket);

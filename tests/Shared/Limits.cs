@@ -2,13 +2,13 @@ using System.Runtime.CompilerServices;
 
 namespace KernelTls.Tests;
 
-/// <summary>Every wait has a limit and says what it waited for.</summary>
+/// <summary>Limits every wait, and reports the awaited event.</summary>
 internal static class Limits
 {
-    /// <summary>Machines of the lab are emulated: an order of magnitude slower.</summary>
+    /// <summary>Gets the limit of a wait. The lab's machines are emulated and an order of magnitude slower.</summary>
     public static TimeSpan Wait { get; } = TimeSpan.FromSeconds(Cell.IsLab ? 120 : 30);
 
-    /// <summary>How long something that must not happen is given to happen.</summary>
+    /// <summary>Gets the time in which something must not happen.</summary>
     public static TimeSpan Absence { get; } = TimeSpan.FromMilliseconds(Cell.IsLab ? 1000 : 150);
 
     public static Task InTime(this Task task, [CallerArgumentExpression(nameof(task))] string what = "") => WithinAsync(task, Wait, what);
@@ -19,7 +19,7 @@ internal static class Limits
         return await task;
     }
 
-    /// <summary>With a limit of its own.</summary>
+    /// <summary>Waits with the specified limit.</summary>
     public static async Task<T> Within<T>(this Task<T> task, TimeSpan limit, string what)
     {
         await WithinAsync(task, limit, what);
@@ -42,7 +42,7 @@ internal static class Limits
         Assert.False(task.IsCompleted, $"{what} was expected to wait.");
     }
 
-    /// <summary>Runs blocking code on a thread of its own.</summary>
+    /// <summary>Runs blocking code on a separate thread.</summary>
     public static Task<T> Blocking<T>(Func<T> work) => Task.Factory.StartNew(
         work, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default);
 

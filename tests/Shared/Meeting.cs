@@ -5,25 +5,28 @@ using System.Security.Authentication;
 namespace KernelTls.Tests;
 
 /// <summary>
-/// Two ends, each in a mode of its own, that shake hands, exchange a byte each way, and are left open. An end that fails stops
-/// sending. Asserts of each end that it was in its mode, also where the handshake failed.
+/// Connects two ends, each in its own mode, performs the handshake and exchanges a byte each way. The connection stays
+/// open.
 /// </summary>
+/// <remarks>
+/// An end that fails stops sending. Asserts that each end was in its mode, even if the handshake failed.
+/// </remarks>
 internal sealed class Meeting(TlsMode clientMode, TlsMode serverMode, SslProtocols version) : IAsyncDisposable
 {
     private SocketPair? _sockets;
     private SslStream? _client;
     private SslStream? _server;
 
-    /// <summary>Changes the options of <see cref="Handshakes.ClientOptions"/>.</summary>
+    /// <summary>Gets the action that changes the options of <see cref="Handshakes.ClientOptions"/>.</summary>
     public Action<SslClientAuthenticationOptions>? ClientOptions { get; init; }
 
-    /// <summary>Changes the options of <see cref="Handshakes.ServerOptions"/>.</summary>
+    /// <summary>Gets the action that changes the options of <see cref="Handshakes.ServerOptions"/>.</summary>
     public Action<SslServerAuthenticationOptions>? ServerOptions { get; init; }
 
-    /// <summary>The server's handshake, where it is another than by <see cref="ServerOptions"/>.</summary>
+    /// <summary>Gets the server's handshake, if it does not use <see cref="ServerOptions"/>.</summary>
     public Func<SslStream, Task>? ServerHandshake { get; init; }
 
-    /// <summary>The client's handshake, where it is another than by <see cref="ClientOptions"/>.</summary>
+    /// <summary>Gets the client's handshake, if it does not use <see cref="ClientOptions"/>.</summary>
     public Func<SslStream, Task>? ClientHandshake { get; init; }
 
     public RemoteCertificateValidationCallback? ClientValidation { get; init; }
@@ -36,10 +39,12 @@ internal sealed class Meeting(TlsMode clientMode, TlsMode serverMode, SslProtoco
 
     public EncryptionPolicy Policy { get; init; } = EncryptionPolicy.RequireEncryption;
 
-    /// <summary>The one reason for which an end may leave its mode: an option that no engine but SslStream's own has.</summary>
+    /// <summary>
+    /// Gets the only reason for which an end may leave its mode: an option that only SslStream supports.
+    /// </summary>
     public KtlsFallbackReason AllowedFallback { get; init; }
 
-    /// <summary>The sockets to meet on, where the connection is not a plain one.</summary>
+    /// <summary>Gets the sockets to use, if the connection is not a plain one.</summary>
     public SocketPair? Sockets { get; init; }
 
     public SslStream Client => _client!;
@@ -73,7 +78,7 @@ internal sealed class Meeting(TlsMode clientMode, TlsMode serverMode, SslProtoco
         return this;
     }
 
-    /// <summary>Runs, and asserts that both ends came to a good end.</summary>
+    /// <summary>Runs, and asserts that both ends succeeded.</summary>
     public async Task<Meeting> SucceedAsync()
     {
         await RunAsync();
@@ -97,7 +102,10 @@ internal sealed class Meeting(TlsMode clientMode, TlsMode serverMode, SslProtoco
         _sockets?.Dispose();
     }
 
-    /// <summary>Of an end whose peer gave up, the kernel may have found the connection half closed, and refused its keys.</summary>
+    /// <summary>
+    /// Asserts the modes. If the peer gave up, the kernel may have found the connection half closed and refused the
+    /// keys.
+    /// </summary>
     private void AssertModes()
     {
         foreach ((TlsMode mode, SslStream stream, Ending ending, Ending other) in new[]
@@ -152,7 +160,7 @@ internal sealed class Meeting(TlsMode clientMode, TlsMode serverMode, SslProtoco
         }
         catch
         {
-            // The other end is not to wait for this one.
+            // The other end must not wait for this one.
             socket.Dispose();
             throw;
         }
@@ -179,7 +187,7 @@ internal sealed class Meeting(TlsMode clientMode, TlsMode serverMode, SslProtoco
         }
         catch (Exception e) when (e is SocketException or ObjectDisposedException)
         {
-            // It is closed already.
+            // The stream is already closed.
         }
     }
 }

@@ -4,8 +4,8 @@ using System.Security.Authentication;
 namespace KernelTls.Tests;
 
 /// <summary>
-/// The modes a contract runs in. Kernel is among them where the kernel has TLS or has promised to; elsewhere one test of its
-/// own says that it was left out.
+/// Provides the modes in which a contract is tested. They include Kernel if the kernel has TLS or has promised it;
+/// otherwise a separate test reports that it was left out.
 /// </summary>
 public static class Modes
 {
@@ -13,35 +13,40 @@ public static class Modes
 
     public static bool IncludeKernel { get; } = Cell.KtlsExpected || KtlsPlatform.IsSupported;
 
-    /// <summary>SslStream and every mode of KtlsStream; KERNELTLS_MODES, a list of them, limits a run to what it names.</summary>
+    /// <summary>
+    /// Gets SslStream and every mode of KtlsStream. KERNELTLS_MODES, a list of modes, limits a run to these.
+    /// </summary>
     public static IEnumerable<TlsMode> Every { get; } = Chosen(Environment.GetEnvironmentVariable("KERNELTLS_MODES"));
 
-    /// <summary>For tests that take long: in a lab cell the kernel alone, elsewhere the rest; Managed is the stock stream's code.</summary>
+    /// <summary>
+    /// Gets the modes for tests that take long: in a lab cell the kernel alone, elsewhere the rest without Managed,
+    /// which is the stock stream's code.
+    /// </summary>
     public static IEnumerable<TlsMode> Costly { get; } =
         Cell.IsLab && Every.Contains(TlsMode.Kernel) ? [TlsMode.Kernel] : Every.Where(m => m != TlsMode.Managed);
 
-    /// <summary>The modes in which this library does the work itself.</summary>
+    /// <summary>Gets the modes in which this library does the work itself.</summary>
     public static IEnumerable<TlsMode> OnOpenSsl => Every.Where(m => m is TlsMode.DirectOpenSsl or TlsMode.Kernel);
 
     public static TheoryData<TlsMode, SslProtocols> All => Cross(Every);
 
     public static TheoryData<TlsMode, SslProtocols> AllOnOpenSsl => Cross(OnOpenSsl);
 
-    /// <summary>The modes of KtlsStream: what SslStream does not have.</summary>
+    /// <summary>Gets the modes of KtlsStream, for members that SslStream does not have.</summary>
     public static TheoryData<TlsMode, SslProtocols> AllOfKtlsStream => Cross(Every.Where(m => m != TlsMode.Stock));
 
-    /// <summary>What the stock stream's code does: one of them, whatever a run is limited to.</summary>
+    /// <summary>Gets the modes that run the stock stream's code, at least one regardless of KERNELTLS_MODES.</summary>
     public static TheoryData<TlsMode, SslProtocols> AllManaged => Cross(Every.Except(OnOpenSsl).DefaultIfEmpty(TlsMode.Stock));
 
-    /// <summary>Every mode, with each of the values.</summary>
+    /// <summary>Returns every mode with each of the values.</summary>
     public static TheoryData<TlsMode, T> With<T>(params IEnumerable<T> values) =>
         [.. from mode in Every from value in values select new TheoryDataRow<TlsMode, T>(mode, value)];
 
-    /// <summary>As <see cref="With"/>, for tests that take long.</summary>
+    /// <summary>Does the same as <see cref="With"/>, for tests that take long.</summary>
     public static TheoryData<TlsMode, T> CostlyWith<T>(params IEnumerable<T> values) =>
         [.. from mode in Costly from value in values select new TheoryDataRow<TlsMode, T>(mode, value)];
 
-    /// <summary>Every mode and version, with each of the values.</summary>
+    /// <summary>Returns every mode and version with each of the values.</summary>
     public static TheoryData<TlsMode, SslProtocols, T> AllWith<T>(params IEnumerable<T> values) =>
         [.. from mode in Every
             from version in s_versions
@@ -89,7 +94,7 @@ public static class Modes
         _ => throw new ArgumentOutOfRangeException(nameof(mode), mode, "SslStream has no such options."),
     };
 
-    /// <summary>Asserts that the stream is really in the mode under test.</summary>
+    /// <summary>Asserts that the stream is in the mode under test.</summary>
     internal static void AssertIn(TlsMode mode, SslStream stream)
     {
         if (mode == TlsMode.Stock)
@@ -107,7 +112,7 @@ public static class Modes
         };
         Assert.Equal(path, offload.Send);
 
-        // OpenSSL before 3.2 keeps receiving TLS 1.3 for itself.
+        // OpenSSL before 3.2 receives TLS 1.3 itself.
         bool tooOld = mode == TlsMode.Kernel && stream.SslProtocol == SslProtocols.Tls13
             && KtlsPlatform.OpenSslVersion < new Version(3, 2);
         Assert.Equal(tooOld ? KtlsDataPath.OpenSsl : path, offload.Receive);

@@ -4,10 +4,11 @@ using System.Runtime.InteropServices;
 
 namespace KernelTls.Tests;
 
-/// <summary>
-/// A network of its own, with a loopback that can be made as bad as one likes. It belongs to one thread, which lends itself:
-/// sockets made on it, and the programs it starts, are in the namespace for good.
-/// </summary>
+/// <summary>Creates a network namespace with a loopback device whose quality can be reduced.</summary>
+/// <remarks>
+/// The namespace belongs to one thread, which runs the given work: sockets created on it, and the programs that it
+/// starts, stay in the namespace.
+/// </remarks>
 internal sealed partial class NetworkNamespace : IDisposable
 {
     private const int CloneNewNetwork = 0x40000000;
@@ -40,10 +41,10 @@ internal sealed partial class NetworkNamespace : IDisposable
         return result.Task;
     }
 
-    /// <summary>Runs a program in the namespace; fails with its errors where it fails.</summary>
+    /// <summary>Runs a program in the namespace. If the program fails, throws with its errors.</summary>
     public Task RunAsync(string program, params string[] arguments) => CaptureAsync(program, arguments);
 
-    /// <summary>As <see cref="RunAsync(string, string[])"/>, and returns what it prints.</summary>
+    /// <summary>Does the same as <see cref="RunAsync(string, string[])"/>, and returns the program's output.</summary>
     public Task<string> CaptureAsync(string program, params string[] arguments) => RunAsync(() =>
     {
         ProcessStartInfo start = new(program, arguments) { RedirectStandardError = true, RedirectStandardOutput = true };

@@ -2,16 +2,17 @@ using System.Security.Authentication;
 
 namespace KernelTls.Tests;
 
-/// <summary>nginx in the foreground: one process, its own files, a port of its own on 127.0.0.1.</summary>
+/// <summary>Runs nginx in the foreground: one process, with its own files and its own port on 127.0.0.1.</summary>
 internal sealed class Nginx : IDisposable
 {
     private readonly TemporaryDirectory _directory = new();
     private readonly ReservedPort _port = new();
     private readonly ExternalProgram _program;
 
-    /// <param name="prepare">Writes what nginx needs into the directory.</param>
-    /// <param name="server">The server block's content, for a directory and a port.</param>
-    /// <param name="upstream">The content of the block of that name, where there is one: what proxy_pass calls upstream.</param>
+    /// <summary>Starts nginx.</summary>
+    /// <param name="prepare">The action that writes nginx's files into the directory.</param>
+    /// <param name="server">The function that returns the server block's content for a directory and a port.</param>
+    /// <param name="upstream">The content of the upstream block, which proxy_pass calls "upstream", or null.</param>
     public Nginx(Action<string> prepare, Func<string, int, string> server, string? upstream = null)
     {
         prepare(_directory.FullName);
@@ -38,14 +39,17 @@ internal sealed class Nginx : IDisposable
 
     public int Port => _port.Number;
 
-    /// <summary>A version as its configuration spells it.</summary>
+    /// <summary>Returns the name of a version in nginx's configuration.</summary>
     public static string NameOf(SslProtocols version) => version == SslProtocols.Tls12 ? "TLSv1.2" : "TLSv1.3";
 
-    /// <summary>Plain http in front of a server of ours on 127.0.0.1, whose certificate for localhost it verifies.</summary>
+    /// <summary>
+    /// Starts a plain http proxy in front of one of our servers on 127.0.0.1, whose certificate for localhost it
+    /// verifies.
+    /// </summary>
     /// <param name="upstream">The server's port.</param>
-    /// <param name="version">What it speaks with the server.</param>
-    /// <param name="more">What else its configuration says of the server.</param>
-    /// <param name="keepAlive">How many connections it keeps; 0: it opens one for each request.</param>
+    /// <param name="version">The TLS version to use with the server.</param>
+    /// <param name="more">More configuration for the server.</param>
+    /// <param name="keepAlive">The number of connections to keep, or 0 to open one for each request.</param>
     public static async Task<Nginx> StartProxyAsync(int upstream, SslProtocols version, string more, int keepAlive = 0)
     {
         Nginx nginx = new(
@@ -69,12 +73,12 @@ internal sealed class Nginx : IDisposable
         return nginx;
     }
 
-    /// <summary>Its own account, with what its debugging adds.</summary>
+    /// <summary>Gets the access log, including debugging output.</summary>
     public string Log => File.ReadAllText(LogPath);
 
     private string LogPath => _directory["log"];
 
-    /// <summary>Its sockets listen before it says under which limits it runs.</summary>
+    /// <summary>Waits until nginx reports its limits, which it does after its sockets listen.</summary>
     public Task StartedAsync() => _program.ErrorsContain("getrlimit(RLIMIT_NOFILE)");
 
     public void Dispose()

@@ -4,12 +4,12 @@ using System.Security.Cryptography.X509Certificates;
 
 namespace KernelTls.Tests;
 
-/// <summary>openssl s_client and s_server: who they trust, and where.</summary>
+/// <summary>Runs openssl s_client and s_server with the test's certificates.</summary>
 internal static class OpenSslProgram
 {
     public static string Flag(SslProtocols version) => version == SslProtocols.Tls12 ? "-tls1_2" : "-tls1_3";
 
-    /// <summary>A client that trusts the test authority alone and ends with its input.</summary>
+    /// <summary>Starts a client that trusts only the test authority and ends with its input.</summary>
     public static ExternalProgram Connect(
         int port, TemporaryDirectory directory, SslProtocols version, params string[] more) =>
         ExternalProgram.Start(
@@ -18,37 +18,43 @@ internal static class OpenSslProgram
             ["s_client", "-connect", $"127.0.0.1:{port}", "-servername", "localhost", Flag(version), "-nocommands",
             "-verify_return_error", "-CAfile", Certificates.WriteAuthority(directory.FullName), .. more]);
 
-    /// <summary>A server that sends each line back reversed, and the port it chose.</summary>
+    /// <summary>Starts a server that returns each line reversed, and returns it with the port that it chose.</summary>
     public static Task<(ExternalProgram Program, int Port)> ServeAsync(
         X509Certificate2 certificate, TemporaryDirectory directory, SslProtocols version, params string[] more) =>
         ServeAsync("-rev", certificate, directory, version, more);
 
-    /// <summary>A server that answers a request with a page about its connection, and the port it chose.</summary>
+    /// <summary>
+    /// Starts a server that answers a request with a page about its connection, and returns it with the port that it
+    /// chose.
+    /// </summary>
     public static Task<(ExternalProgram Program, int Port)> ServeStatusAsync(
         X509Certificate2 certificate, TemporaryDirectory directory, SslProtocols version, params string[] more) =>
         ServeAsync("-www", certificate, directory, version, more);
 
     /// <summary>
-    /// A server that sends its input and prints what it receives, messages too; a line that is just c asks for the client's
-    /// certificate.
+    /// Starts a server that sends its input and prints what it receives, including messages. A line with only c
+    /// requests the client's certificate.
     /// </summary>
     public static Task<(ExternalProgram Program, int Port)> ServeInteractivelyAsync(
         X509Certificate2 certificate, TemporaryDirectory directory, SslProtocols version) =>
         ServeAsync("-msg", certificate, directory, version);
 
     /// <summary>
-    /// A server that sends its input and writes out what it receives, and its messages to a file of that name; a line that is
-    /// just k or K updates its keys.
+    /// Starts a server that sends its input, writes what it receives, and writes its messages to a file of that name. A
+    /// line with only k or K updates its keys.
     /// </summary>
     public static Task<(ExternalProgram Program, int Port)> ServeForCommandsAsync(
         X509Certificate2 certificate, TemporaryDirectory directory, SslProtocols version) =>
         ServeAsync("-msg", certificate, directory, version, "-msgfile", directory["messages"]);
 
-    /// <summary>A certificate with its key under names of their own, beside another one.</summary>
+    /// <summary>Writes a certificate with its key under a separate name, beside another one.</summary>
     public static (string Certificate, string Key) WritePem(X509Certificate2 certificate, TemporaryDirectory directory, string name) =>
         Certificates.WritePem(certificate, Directory.CreateDirectory(directory[name]).FullName);
 
-    /// <summary>Types the command k or K, and waits until the client says that it has sent its KeyUpdate: then more can be typed.</summary>
+    /// <summary>
+    /// Types the command k or K, and waits until the client reports that it has sent its KeyUpdate. After that more can
+    /// be typed.
+    /// </summary>
     public static async Task UpdateKeysAsync(ExternalProgram client, bool request)
     {
         int before = client.Errors.Split("KEYUPDATE").Length;

@@ -1,22 +1,25 @@
 namespace KernelTls.Tests;
 
 /// <summary>
-/// An endless stream of bytes that is free to make and to check: a random block of a length that no record or buffer size
-/// divides, repeated. A lost, doubled, moved or changed byte shows at its position.
+/// Provides an endless stream of bytes that is cheap to create and to check. A lost, duplicated, moved or changed byte
+/// is detected at its position.
 /// </summary>
+/// <remarks>The stream repeats a random block whose length no record or buffer size divides.</remarks>
 internal static class Pattern
 {
     private const int Period = (1 << 20) + 7;
     private static readonly byte[] s_block = Make();
 
-    /// <summary>Up to <paramref name="count"/> bytes of the stream from <paramref name="position"/> on; at least one.</summary>
+    /// <summary>
+    /// Returns at least one and up to <paramref name="count"/> bytes of the stream from <paramref name="position"/>.
+    /// </summary>
     public static ReadOnlyMemory<byte> At(long position, int count)
     {
         int start = (int)(position % Period);
         return s_block.AsMemory(start, Math.Min(count, Period));
     }
 
-    /// <summary>The stream's first bytes.</summary>
+    /// <summary>Returns the first bytes of the stream, or those from <paramref name="position"/>.</summary>
     public static byte[] Take(int count, long position = 0)
     {
         byte[] bytes = new byte[count];
@@ -30,7 +33,7 @@ internal static class Pattern
         return bytes;
     }
 
-    /// <summary>Asserts that <paramref name="bytes"/> are the stream's at <paramref name="position"/>.</summary>
+    /// <summary>Asserts that <paramref name="bytes"/> are those of the stream at <paramref name="position"/>.</summary>
     public static void AssertAt(long position, ReadOnlySpan<byte> bytes)
     {
         for (int done = 0; done < bytes.Length;)
@@ -46,7 +49,9 @@ internal static class Pattern
         }
     }
 
-    /// <summary>Writes <paramref name="count"/> bytes of the stream, in writes of at most <paramref name="chunk"/>.</summary>
+    /// <summary>
+    /// Writes <paramref name="count"/> bytes of the stream, in writes of at most <paramref name="chunk"/>.
+    /// </summary>
     public static async Task SendAsync(Stream to, long count, int chunk = 256 * 1024)
     {
         for (long sent = 0; sent < count;)
@@ -57,8 +62,11 @@ internal static class Pattern
         }
     }
 
-    /// <summary>Reads and checks <paramref name="count"/> bytes of the stream; returns the number of reads.</summary>
-    public static async Task<int> ReceiveAsync(Stream from, long count, int buffer = 256 * 1024)
+    /// <summary>
+    /// Reads and checks <paramref name="count"/> bytes of the stream from <paramref name="position"/>, and returns the
+    /// number of reads.
+    /// </summary>
+    public static async Task<int> ReceiveAsync(Stream from, long count, int buffer = 256 * 1024, long position = 0)
     {
         byte[] bytes = new byte[buffer];
         int reads = 0;
@@ -66,7 +74,7 @@ internal static class Pattern
         {
             int read = await from.ReadAsync(bytes.AsMemory(0, (int)Math.Min(buffer, count - received)));
             Assert.True(read > 0, $"The stream ended at {received} of {count} bytes.");
-            AssertAt(received, bytes.AsSpan(0, read));
+            AssertAt(position + received, bytes.AsSpan(0, read));
             received += read;
             reads++;
         }

@@ -2,14 +2,17 @@ using Microsoft.Win32.SafeHandles;
 
 namespace KernelTls.Tests;
 
-/// <summary>A file, open for reading, whose bytes are the pattern's at the same position. It goes with the test.</summary>
+/// <summary>
+/// Creates a file, open for reading, whose bytes are the pattern's at the same position. It is deleted with the test.
+/// </summary>
 internal sealed class PatternFile : IDisposable
 {
     private readonly TemporaryDirectory _directory = new();
 
-    /// <param name="count">So many bytes.</param>
-    /// <param name="start">The first that is written; before it the file has a hole.</param>
-    /// <param name="options">How the handle is opened.</param>
+    /// <summary>Creates the file.</summary>
+    /// <param name="count">The number of bytes.</param>
+    /// <param name="start">The offset of the first byte written. Before it the file has a hole.</param>
+    /// <param name="options">The options of the handle.</param>
     public PatternFile(int count, long start = 0, FileOptions options = FileOptions.None)
     {
         FullName = _directory["file"];

@@ -2,7 +2,9 @@ using System.Buffers.Binary;
 
 namespace KernelTls.Tests;
 
-/// <summary>The lengths of the TLS records in a stream of bytes, without their headers (RFC 8446, section 5.1).</summary>
+/// <summary>
+/// Computes the lengths of the TLS records in a stream of bytes, without their headers (RFC 8446, section 5.1).
+/// </summary>
 internal sealed class RecordLengths
 {
     private const int HeaderSize = 5;
@@ -11,7 +13,7 @@ internal sealed class RecordLengths
     private int _headerSize;
     private int _bodyLeft;
 
-    /// <summary>Those of the records begun so far. Thread-safe.</summary>
+    /// <summary>Gets the lengths of the records begun so far. Thread-safe.</summary>
     public int[] Begun
     {
         get
@@ -23,7 +25,7 @@ internal sealed class RecordLengths
         }
     }
 
-    /// <summary>Takes the bytes that come next.</summary>
+    /// <summary>Processes the next bytes.</summary>
     public void Note(ReadOnlySpan<byte> bytes)
     {
         while (!bytes.IsEmpty)

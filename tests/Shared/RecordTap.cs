@@ -1,6 +1,8 @@
 namespace KernelTls.Tests;
 
-/// <summary>A connection through a relay that notes the length of each TLS record from the client to the server.</summary>
+/// <summary>
+/// Connects through a relay that records the length of each TLS record from the client to the server.
+/// </summary>
 internal sealed class RecordTap : IDisposable
 {
     private readonly SocketPair _near;
@@ -13,10 +15,10 @@ internal sealed class RecordTap : IDisposable
         Ends = new SocketPair(near.Client, far.Server);
     }
 
-    /// <summary>The client's and the server's socket.</summary>
+    /// <summary>Gets the sockets of the client and the server.</summary>
     public SocketPair Ends { get; }
 
-    /// <summary>Lengths of the records begun so far (RFC 8446, section 5.1: without the header).</summary>
+    /// <summary>Gets the lengths of the records begun so far, without their headers (RFC 8446, section 5.1).</summary>
     public int[] Records => _records.Begun;
 
     public static async Task<RecordTap> ConnectAsync()

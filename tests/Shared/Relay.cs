@@ -2,13 +2,13 @@ using System.Net.Sockets;
 
 namespace KernelTls.Tests;
 
-/// <summary>Passes one direction of a connection on, where it can be seen and changed.</summary>
+/// <summary>Relays one direction of a connection, so that it can be observed and changed.</summary>
 internal static class Relay
 {
-    /// <summary>Until either socket ends; the end is passed on as well.</summary>
-    /// <param name="from">Where bytes come from.</param>
-    /// <param name="to">Where they go to.</param>
-    /// <param name="look">Sees them in between, and may change them.</param>
+    /// <summary>Relays until either socket ends. The end is relayed as well.</summary>
+    /// <param name="from">The socket to read from.</param>
+    /// <param name="to">The socket to write to.</param>
+    /// <param name="look">The callback that observes the bytes and may change them.</param>
     public static async Task PassAsync(Socket from, Socket to, Action<Span<byte>> look)
     {
         byte[] buffer = new byte[64 * 1024];

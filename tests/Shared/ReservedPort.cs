@@ -4,10 +4,11 @@ using System.Net.Sockets;
 
 namespace KernelTls.Tests;
 
-/// <summary>
-/// A port on 127.0.0.1 for a program that cannot choose one itself. It stays bound here without listening, which keeps the
-/// kernel from giving it to anybody who asks for any port, and yields to a listener that names it with SO_REUSEADDR.
-/// </summary>
+/// <summary>Reserves a port on 127.0.0.1 for a program that cannot choose one itself.</summary>
+/// <remarks>
+/// The port stays bound here without listening. The kernel therefore does not assign it to other sockets, but a
+/// listener that names it with SO_REUSEADDR can use it.
+/// </remarks>
 internal sealed class ReservedPort : IDisposable
 {
     private const int SolSocket = 1;

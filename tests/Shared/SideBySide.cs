@@ -1,9 +1,9 @@
 namespace KernelTls.Tests;
 
-/// <summary>One body, run on SslStream and in the mode under test: what it comes to has to be the same.</summary>
+/// <summary>Runs one body on SslStream and in the mode under test. The results must be equal.</summary>
 internal static class SideBySide
 {
-    /// <summary>What the body came to, in the mode as on SslStream.</summary>
+    /// <summary>Returns the result of the body, which is the same in the mode as on SslStream.</summary>
     public static async Task<T> RunAsync<T>(TlsMode mode, Func<TlsMode, Task<T>> body, string what = "")
     {
         T actual = await body(mode);

@@ -4,10 +4,13 @@ using System.Net.Sockets;
 
 namespace KernelTls.Tests;
 
-/// <summary>Two connected TCP sockets over loopback.</summary>
+/// <summary>Creates two connected TCP sockets over loopback.</summary>
 internal sealed class SocketPair : IDisposable
 {
-    /// <summary>Kept, each for one connection at a time: ten thousand connections with a port each would use the ports up.</summary>
+    /// <summary>
+    /// Reused listeners, each for one connection at a time. Ten thousand connections with a separate port each would
+    /// exhaust the ports.
+    /// </summary>
     private static readonly ConcurrentBag<Socket> s_listeners = [];
 
     public SocketPair(Socket client, Socket server)
@@ -20,7 +23,8 @@ internal sealed class SocketPair : IDisposable
 
     public Socket Server { get; }
 
-    /// <param name="prepare">What is to be done to the client's socket before it connects.</param>
+    /// <summary>Connects a pair.</summary>
+    /// <param name="prepare">The action to run on the client's socket before it connects.</param>
     public static async Task<SocketPair> ConnectAsync(Action<Socket>? prepare = null)
     {
         Socket listener = s_listeners.TryTake(out Socket? kept) ? kept : Listen();
@@ -37,7 +41,7 @@ internal sealed class SocketPair : IDisposable
         }
         catch
         {
-            // What it may still accept is nobody else's.
+            // The listener may still accept this client, which must not become part of another pair.
             listener.Dispose();
             client.Dispose();
             throw;

@@ -3,7 +3,7 @@ using System.Runtime.InteropServices;
 
 namespace KernelTls.Tests;
 
-/// <summary>A BPF sockmap, made by bpf(2) alone: a map with sockets and no program (linux/bpf.h).</summary>
+/// <summary>Creates a BPF sockmap with bpf(2) alone: a map with sockets and without a program (linux/bpf.h).</summary>
 internal sealed class Sockmap : IDisposable
 {
     private const int MapCreate = 0;
@@ -13,7 +13,7 @@ internal sealed class Sockmap : IDisposable
 
     private Sockmap(int map) => _map = map;
 
-    /// <summary>Skips where the process may not make one; fails in a lab cell.</summary>
+    /// <summary>Creates a sockmap. If the process may not, the test is skipped, or fails in a lab cell.</summary>
     public static Sockmap Create()
     {
         int map = Call(MapCreate, [TypeSockmap, sizeof(uint), sizeof(uint), 4, 0, 0, 0, 0, 0, 0]);
@@ -27,7 +27,7 @@ internal sealed class Sockmap : IDisposable
         return new Sockmap(map);
     }
 
-    /// <summary>Puts a socket in, under a key of 0 to 3. 0, or the errno.</summary>
+    /// <summary>Adds a socket under a key from 0 to 3. Returns 0 or the errno.</summary>
     public unsafe int Add(int key, Socket socket)
     {
         int descriptor = (int)socket.Handle;

@@ -1,6 +1,6 @@
 namespace KernelTls.Tests;
 
-/// <summary>A directory that goes with the test.</summary>
+/// <summary>Creates a directory that is deleted with the test.</summary>
 internal sealed class TemporaryDirectory : IDisposable
 {
     public string FullName { get; } = Directory.CreateTempSubdirectory("kerneltls").FullName;

@@ -4,13 +4,14 @@ using System.Runtime.ExceptionServices;
 
 namespace KernelTls.Tests;
 
-/// <summary>What is thrown in the process, caught or not, as far as it concerns a test.</summary>
+/// <summary>Records the exceptions thrown in the process, caught or not, that concern a test.</summary>
 public sealed class ThrownExceptions : IDisposable
 {
     private readonly ConcurrentQueue<string> _thrown = [];
     private readonly Func<StackTrace, bool> _concerns;
 
-    /// <param name="concerns">Asked on the thread that throws, with where that is.</param>
+    /// <summary>Begins to record.</summary>
+    /// <param name="concerns">The predicate, called on the throwing thread with its stack.</param>
     public ThrownExceptions(Func<StackTrace, bool> concerns)
     {
         _concerns = concerns;

@@ -1,6 +1,6 @@
 namespace KernelTls.Tests;
 
-/// <summary>Which implementation a contract is tested on.</summary>
+/// <summary>Specifies the implementation under test.</summary>
 public enum TlsMode
 {
     /// <summary>SslStream itself.</summary>

@@ -4,10 +4,10 @@ using System.Security.Authentication;
 
 namespace KernelTls.Tests;
 
-/// <summary>Two streams over one loopback connection, after a successful handshake.</summary>
+/// <summary>Represents two streams over one loopback connection, after a successful handshake.</summary>
 internal sealed class TlsPair : IAsyncDisposable
 {
-    /// <summary>Enough for a write to wait after <see cref="ShrinkBuffers"/>.</summary>
+    /// <summary>A size for which a write has to wait after <see cref="ShrinkBuffers"/>.</summary>
     public const int MoreThanFits = 8 << 20;
 
     private readonly SocketPair _sockets;
@@ -27,7 +27,7 @@ internal sealed class TlsPair : IAsyncDisposable
 
     public Socket ServerSocket => _sockets.Server;
 
-    /// <summary>Both ends in the same mode.</summary>
+    /// <summary>Connects both ends in the same mode.</summary>
     public static Task<TlsPair> ConnectAsync(
         TlsMode mode,
         SslProtocols version,
@@ -59,11 +59,11 @@ internal sealed class TlsPair : IAsyncDisposable
         return pair;
     }
 
-    /// <summary>Connected, not yet authenticated.</summary>
+    /// <summary>Creates a connected pair that is not yet authenticated.</summary>
     public static async Task<TlsPair> CreateAsync(TlsMode clientMode, TlsMode serverMode, bool leaveInnerStreamOpen = false) =>
         Create(await SocketPair.ConnectAsync(), clientMode, serverMode, leaveInnerStreamOpen);
 
-    /// <summary>Over these sockets, not yet authenticated.</summary>
+    /// <summary>Creates a pair over the specified sockets that is not yet authenticated.</summary>
     public static TlsPair Create(
         SocketPair sockets, TlsMode clientMode, TlsMode serverMode, bool leaveInnerStreamOpen = false, Action<KtlsOptions>? tune = null) =>
         new(
@@ -71,7 +71,7 @@ internal sealed class TlsPair : IAsyncDisposable
             Modes.Create(clientMode, new NetworkStream(sockets.Client, ownsSocket: true), leaveInnerStreamOpen, tune: tune),
             Modes.Create(serverMode, new NetworkStream(sockets.Server, ownsSocket: true), leaveInnerStreamOpen, tune: tune));
 
-    /// <summary>Connected, not yet authenticated, with options of their own.</summary>
+    /// <summary>Creates a connected pair with separate options that is not yet authenticated.</summary>
     public static async Task<TlsPair> CreateAsync(KtlsOptions client, KtlsOptions server)
     {
         SocketPair sockets = await SocketPair.ConnectAsync();
@@ -81,7 +81,7 @@ internal sealed class TlsPair : IAsyncDisposable
             new KtlsStream(new NetworkStream(sockets.Server, ownsSocket: true), false, server));
     }
 
-    /// <summary>Data both ways, and an end.</summary>
+    /// <summary>Exchanges data both ways and closes.</summary>
     public async Task ExchangeAsync(int size = 300_000)
     {
         await Task.WhenAll(

@@ -1,6 +1,8 @@
 namespace KernelTls.Tests;
 
-/// <summary>The kernel's own counters, /proc/net/tls_stat. A counter this kernel does not have reads 0.</summary>
+/// <summary>
+/// Contains the kernel's counters in /proc/net/tls_stat. A counter that this kernel does not have is 0.
+/// </summary>
 internal readonly record struct TlsStatistics(
     long SendSoftware,
     long ReceiveSoftware,
@@ -12,10 +14,10 @@ internal readonly record struct TlsStatistics(
     long DecryptRetry,
     long NoPaddingViolation)
 {
-    /// <summary>The counters of the network namespace that the process is in.</summary>
+    /// <summary>Reads the counters of the process's network namespace.</summary>
     public static TlsStatistics Read() => Read(TlsStat.Path);
 
-    /// <summary>The counters of the network namespace that the calling thread is in.</summary>
+    /// <summary>Reads the counters of the calling thread's network namespace.</summary>
     public static TlsStatistics ReadOfThread() => Read("/proc/thread-self/net/tls_stat");
 
     private static TlsStatistics Read(string path)
@@ -33,7 +35,10 @@ internal readonly record struct TlsStatistics(
             values.GetValueOrDefault("TlsRxNoPadViolation"));
     }
 
-    /// <summary>A closed socket leaves the kernel when its last segment is acknowledged: counters follow a little later.</summary>
+    /// <summary>
+    /// Waits until the condition holds. A closed socket leaves the kernel only when its last segment is acknowledged,
+    /// so the counters follow a little later.
+    /// </summary>
     public static async Task UntilAsync(Func<TlsStatistics, bool> condition, string what)
     {
         using PeriodicTimer timer = new(TimeSpan.FromMilliseconds(20));

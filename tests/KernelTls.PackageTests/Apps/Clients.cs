@@ -1,5 +1,6 @@
-// A web application that does nothing for kernel TLS but reference the package; it tells what it got, as a server and by its
-// IHttpClientFactory. With --services it prints what is registered, and ends.
+// A web application that only references the package. It reports the data paths of its connections, as a server and as
+// a client of IHttpClientFactory. Its /plain uses an HttpClient that the package does not affect. With --services it
+// prints the registered services and exits.
 using KernelTls;
 using KernelTls.AspNetCore;
 
@@ -31,5 +32,10 @@ application.MapGet("/client", async (HttpContext context, IHttpClientFactory cli
     using HttpClient client = clients.CreateClient();
     await client.GetStringAsync($"https://{context.Request.Host}/");
     return transport;
+});
+application.MapGet("/plain", async (HttpContext context) =>
+{
+    using HttpClient client = new(new HttpClientHandler { ServerCertificateCustomValidationCallback = (_, _, _, _) => true });
+    return await client.GetStringAsync($"https://{context.Request.Host}/");
 });
 application.Run();

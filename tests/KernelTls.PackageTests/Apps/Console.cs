@@ -1,4 +1,5 @@
-// Says "ping" to a TLS server on the port in its argument, and prints what that answers and what became of the connection.
+// Sends "ping" to a TLS server on the port in its argument, and prints the response and the data paths of the
+// connection.
 using System.Globalization;
 using System.Net.Security;
 using System.Net.Sockets;

@@ -10,10 +10,10 @@ using KernelTls.Tests;
 namespace KernelTls.UnitTests;
 
 /// <summary>
-/// When a resumed session's certificate is taken for good without building its chain. Told by a chain that nobody trusts: who
-/// accepts it has not looked at it.
+/// Tests when a resumed session's certificate is accepted without building its chain. The chain is not trusted, so
+/// accepting it shows that it was not built.
 /// </summary>
-public class PeerVerdictTests
+public class CachedValidationResultTests
 {
     private const string Switch = "System.Net.Security.RevalidateCertificateOnTlsResume";
 
@@ -28,14 +28,14 @@ public class PeerVerdictTests
     {
         X509Certificate2 leaf = Certificates.WithoutKey(Certificates.SelfSigned);
         X509Certificate2 issuer = Certificates.WithoutKey(Certificates.Authority);
-        PeerVerdict verdict = Judge(Settings());
+        CachedValidationResult cached = Validate(Settings());
         PeerVerifier verifier = new(this, Settings(), () => { });
 
-        verifier.JudgeResumed([leaf, issuer], verdict);
+        verifier.ValidateResumed([leaf, issuer], cached);
 
         Assert.Null(verifier.Refusal);
         Assert.Same(leaf, verifier.Certificate);
-        Assert.Same(verdict, verifier.Verdict);
+        Assert.Same(cached, verifier.CachedResult);
         Assert.NotEqual(0, leaf.Handle);
         Assert.Equal(0, issuer.Handle);
     }
@@ -46,8 +46,8 @@ public class PeerVerdictTests
     {
         X509Certificate2 root = Certificates.WithoutKey(Certificates.Authority);
         X509ChainPolicy policy = Policy(root);
-        PeerVerdict verdict = Judge(Settings(policy));
-        Assert.True(Accepts(verdict, Settings(policy)), "as it was");
+        CachedValidationResult cached = Validate(Settings(policy));
+        Assert.True(Accepts(cached, Settings(policy)), "as it was");
 
         HandshakeSettings changed = Settings(policy);
         X509ChainPolicy rules = changed.ChainPolicy!;
@@ -73,31 +73,31 @@ public class PeerVerdictTests
 
         if (change == "a disposed root")
         {
-            // As in the first connection that is given one.
-            Assert.ThrowsAny<CryptographicException>(() => Accepts(verdict, changed));
+            // As in the first connection that gets such a policy.
+            Assert.ThrowsAny<CryptographicException>(() => Accepts(cached, changed));
             return;
         }
 
-        Assert.False(Accepts(verdict, changed), "without looking");
+        Assert.False(Accepts(cached, changed), "without looking");
     }
 
     [Fact]
-    public void A_verdict_ends_with_its_certificates_and_grows_old()
+    public void A_cached_result_expires_with_its_certificates_and_after_its_lifetime()
     {
         HandshakeSettings settings = Settings();
         long before = Environment.TickCount64;
-        PeerVerdict verdict = Judge(Settings());
+        CachedValidationResult cached = Validate(Settings());
         long after = Environment.TickCount64;
-        long lifetime = (long)PeerVerdict.Lifetime.TotalMilliseconds;
+        long lifetime = (long)CachedValidationResult.Lifetime.TotalMilliseconds;
         DateTime notBefore = Latest(Certificates.Ecdsa.NotBefore, Certificates.Authority.NotBefore);
         DateTime notAfter = Earliest(Certificates.Ecdsa.NotAfter, Certificates.Authority.NotAfter);
 
-        Assert.True(verdict.Holds(settings, notBefore, after), "at the first moment");
-        Assert.False(verdict.Holds(settings, notBefore.AddSeconds(-1), after), "before the first moment");
-        Assert.True(verdict.Holds(settings, notAfter, after), "at the last moment");
-        Assert.False(verdict.Holds(settings, notAfter.AddSeconds(1), after), "after the last moment");
-        Assert.True(verdict.Holds(settings, DateTime.UtcNow, before + lifetime - 1), "young");
-        Assert.False(verdict.Holds(settings, DateTime.UtcNow, after + lifetime), "old");
+        Assert.True(cached.AppliesTo(settings, notBefore, after), "at the first moment");
+        Assert.False(cached.AppliesTo(settings, notBefore.AddSeconds(-1), after), "before the first moment");
+        Assert.True(cached.AppliesTo(settings, notAfter, after), "at the last moment");
+        Assert.False(cached.AppliesTo(settings, notAfter.AddSeconds(1), after), "after the last moment");
+        Assert.True(cached.AppliesTo(settings, DateTime.UtcNow, before + lifetime - 1), "young");
+        Assert.False(cached.AppliesTo(settings, DateTime.UtcNow, after + lifetime), "old");
     }
 
     [Theory]
@@ -110,29 +110,29 @@ public class PeerVerdictTests
         using X509Chain chain = new() { ChainPolicy = Certificates.Trust() };
         Assert.True(chain.Build(Certificates.Ecdsa));
 
-        PeerVerdict? verdict = PeerVerdict.Of(settings, chain);
+        CachedValidationResult? cached = CachedValidationResult.TryCreate(settings, chain);
 
-        Assert.Equal(expected, verdict is not null);
-        Assert.Equal(expected, verdict is not null && Accepts(verdict, settings));
+        Assert.Equal(expected, cached is not null);
+        Assert.Equal(expected, cached is not null && Accepts(cached, settings));
     }
 
     [Fact]
-    public void Who_does_not_resume_keeps_no_verdict() =>
-        Assert.Null(Judged(Settings() with { Resumes = false }).Verdict);
+    public void Nothing_is_cached_without_resumption() =>
+        Assert.Null(Validated(Settings() with { Resumes = false }).CachedResult);
 
-    /// <summary>A callback may forgive; what it forgave is for it alone.</summary>
+    /// <summary>A callback may accept errors. That result applies to it alone.</summary>
     [Fact]
-    public void Forgiven_errors_are_no_verdict()
+    public void Errors_that_a_callback_accepts_are_not_cached()
     {
         PeerVerifier verifier = new(this, Settings() with { ValidationCallback = (_, _, _, _) => true }, () => { });
 
-        verifier.JudgeResumed([Certificates.WithoutKey(Certificates.SelfSigned)], verdict: null);
+        verifier.ValidateResumed([Certificates.WithoutKey(Certificates.SelfSigned)], cached: null);
 
         Assert.Null(verifier.Refusal);
-        Assert.Null(verifier.Verdict);
+        Assert.Null(verifier.CachedResult);
     }
 
-    /// <summary>The switch is read once in a process; a second copy of the library reads it once more.</summary>
+    /// <summary>The switch is read once per process; a second copy of the library reads it again.</summary>
     [Fact]
     public void The_switch_is_read_by_its_name()
     {
@@ -160,7 +160,7 @@ public class PeerVerdictTests
         return policy;
     }
 
-    /// <summary>As <see cref="KtlsStream"/> makes them: with a copy of the policy.</summary>
+    /// <summary>Creates the settings as <see cref="KtlsStream"/> does: with a copy of the policy.</summary>
     private static HandshakeSettings Settings(X509ChainPolicy? policy)
     {
         KtlsFallbackReason reason = ClientHandshakeOptions.TryCreate(
@@ -174,20 +174,20 @@ public class PeerVerdictTests
 
     private static HandshakeSettings Settings() => Settings(Certificates.Trust());
 
-    private static PeerVerdict Judge(HandshakeSettings settings) => Assert.IsType<PeerVerdict>(Judged(settings).Verdict);
+    private static CachedValidationResult Validate(HandshakeSettings settings) => Assert.IsType<CachedValidationResult>(Validated(settings).CachedResult);
 
-    private static PeerVerifier Judged(HandshakeSettings settings)
+    private static PeerVerifier Validated(HandshakeSettings settings)
     {
         PeerVerifier verifier = new(new object(), settings, () => { });
-        verifier.JudgeResumed([Certificates.WithoutKey(Certificates.Ecdsa)], verdict: null);
+        verifier.ValidateResumed([Certificates.WithoutKey(Certificates.Ecdsa)], cached: null);
         Assert.Null(verifier.Refusal);
         return verifier;
     }
 
-    private static bool Accepts(PeerVerdict verdict, HandshakeSettings settings)
+    private static bool Accepts(CachedValidationResult cached, HandshakeSettings settings)
     {
         PeerVerifier verifier = new(new object(), settings, () => { });
-        verifier.JudgeResumed([Certificates.WithoutKey(Certificates.SelfSigned)], verdict);
+        verifier.ValidateResumed([Certificates.WithoutKey(Certificates.SelfSigned)], cached);
         return verifier.Refusal is null;
     }
 

@@ -1,0 +1,106 @@
+using System.Security.Authentication;
+using System.Text;
+using KernelTls.Tests;
+
+namespace KernelTls.ConformanceTests;
+
+/// <summary>Tests that docs/differences.md lists the accepted differences of the tests.</summary>
+public class FaultDocumentTests
+{
+    private const string Update = "KERNELTLS_UPDATE_DOCS";
+    private const string Begin = "<!-- Written by FaultDocumentTests, with KERNELTLS_UPDATE_DOCS=1: begin -->\n";
+    private const string End = "<!-- end -->";
+
+    [Fact]
+    public void The_accepted_differences_are_documented()
+    {
+        string path = FindDocument();
+        string document = File.ReadAllText(path);
+        int begin = document.IndexOf(Begin, StringComparison.Ordinal) + Begin.Length;
+        int end = document.IndexOf(End, StringComparison.Ordinal);
+        Assert.True(begin >= Begin.Length && end >= begin, $"{path} has no place for the table: a line '{Begin.TrimEnd()}', and below it '{End}'.");
+        string expected = Render();
+        if (Environment.GetEnvironmentVariable(Update) == "1")
+        {
+            File.WriteAllText(path, document[..begin] + expected + document[end..]);
+            return;
+        }
+
+        Assert.True(document[begin..end] == expected, $"{path} has another table than tests/Shared/Faults/FaultDifferences.cs: run this test with {Update}=1.");
+    }
+
+    [Fact]
+    public void Each_accepted_difference_names_faults_that_exist_and_a_section_of_an_RFC()
+    {
+        Check(FaultDifferences.Streams, RecordFaults.All.Select(f => f.Name));
+        Check(FaultDifferences.Kestrel, RecordFaults.All.Select(f => f.Name));
+        Check(FaultDifferences.Handshakes, HandshakeFaults.All.Select(f => f.Name));
+        Assert.Equal(RecordFaults.All.Count, RecordFaults.All.DistinctBy(f => f.Name).Count());
+        Assert.Equal(HandshakeFaults.All.Count, HandshakeFaults.All.DistinctBy(f => f.Name).Count());
+
+        static void Check(IEnumerable<FaultDifference> differences, IEnumerable<string> names)
+        {
+            string[] all = [.. names];
+            foreach (FaultDifference difference in differences)
+            {
+                Assert.Matches(@"^RFC \d+, [\dD]", difference.Why);
+                Assert.All(difference.Faults, fault => Assert.Contains(all, (difference with { Faults = [fault] }).Covers));
+            }
+        }
+    }
+
+    private static string Render()
+    {
+        StringBuilder table = new();
+        foreach ((string title, string stock, IReadOnlyList<FaultDifference> differences) in new[]
+        {
+            ("in a handshake", "SslStream", FaultDifferences.Handshakes),
+            ("later", "SslStream, or OpenSSL's alert", FaultDifferences.Streams),
+            ("in the body of a request", "Kestrel", [.. FaultDifferences.Kestrel.Except(FaultDifferences.Http).Where(d => d.MayBeAbsent is null)]),
+        })
+        {
+            table.Append($"\n| what the peer does, {title} | where | {stock} | KtlsStream | why |\n|---|---|---|---|---|\n");
+            foreach (FaultDifference each in differences)
+            {
+                string faults = string.Join("; ", each.Faults.Select(f => f == "*" ? "any" : f.Replace("*", "\u2026", StringComparison.Ordinal)));
+                table.Append($"| {faults} | {Where(each)} | {What(each, each.Stock)} | {What(each, each.Actual)} | {each.Why} |\n");
+            }
+        }
+
+        return $"{table}\n";
+    }
+
+    private static string Where(FaultDifference each)
+    {
+        string[] parts =
+        [
+            each.IsKernelOnly ? "kernel" : "OpenSSL and kernel",
+            each.Only switch { SslProtocols.Tls12 => "TLS 1.2", SslProtocols.Tls13 => "TLS 1.3", _ => "" },
+            each.When.Text,
+        ];
+        return string.Join(", ", parts.Where(p => p.Length > 0));
+    }
+
+    private static string What(FaultDifference each, string? value) => (each.Field, value) switch
+    {
+        (FaultField.Alert, null) => "an alert, or none",
+        (_, null) => "goes on, or ends as its kind does",
+        (FaultField.Alert, "") => "no alert",
+        (FaultField.Alert, _) => $"alert {value}",
+        _ => value,
+    };
+
+    /// <summary>Finds the document in the repository in which this program was built.</summary>
+    private static string FindDocument()
+    {
+        const string name = "docs/differences.md";
+        string? folder = AppContext.BaseDirectory;
+        while (folder is not null && !File.Exists(Path.Combine(folder, name)))
+        {
+            folder = Path.GetDirectoryName(folder);
+        }
+
+        Assert.True(folder is not null, $"no {name} above {AppContext.BaseDirectory}");
+        return Path.Combine(folder, name);
+    }
+}

@@ -1,0 +1,146 @@
+using System.Net.Sockets;
+using System.Reflection;
+using System.Runtime.CompilerServices;
+using KernelTls.IO;
+
+namespace KernelTls.Fuzz.Receiving;
+
+/// <summary>
+/// A model of a socket whose receives return the results chosen by the input: data, nothing, errors of records and of
+/// the connection.
+/// </summary>
+internal sealed class ModelSocket(Socket socket, World world) : SocketReceiver(socket)
+{
+    /// <summary>The kernel's errors for a record, after which OpenSSL must read.</summary>
+    private static readonly SocketError[] s_recordErrors = [SocketError.SocketError, SocketError.MessageSize, SocketError.InvalidArgument];
+
+    private static readonly SocketError[] s_losses =
+        [SocketError.ConnectionReset, SocketError.Shutdown, SocketError.TimedOut, SocketError.HostUnreachable, SocketError.NotConnected];
+
+    /// <summary>The completion of SocketAsyncEventArgs, which the receiver overrides.</summary>
+    private static readonly Action<SocketAsyncEventArgs, SocketAsyncEventArgs> s_complete =
+        typeof(SocketAsyncEventArgs).GetMethod("OnCompleted", BindingFlags.Instance | BindingFlags.NonPublic)!
+            .CreateDelegate<Action<SocketAsyncEventArgs, SocketAsyncEventArgs>>();
+
+    private enum What
+    {
+        Fin,
+        Data,
+        Nothing,
+        RecordError,
+        Loss,
+    }
+
+    public override SocketReceiveResult? TryReceive(Span<byte> buffer)
+    {
+        world.Enter(nameof(TryReceive));
+        if (!world.Kernel)
+        {
+            throw new FuzzException("A receive that does not wait, though the kernel does not decrypt.");
+        }
+
+        What what = world.Choices.TakeOneOf(What.Fin, What.Data, What.Data, What.Nothing, What.RecordError, What.Loss);
+        if (what == What.Nothing)
+        {
+            if (world.Lost is not null)
+            {
+                world.Settle(End.Lost);
+            }
+
+            world.Exhausted = nameof(TryReceive);
+            return null;
+        }
+
+        return Come(what, buffer);
+    }
+
+    public override bool Start(SocketAsyncEventArgs arguments, CancellationToken cancellationToken)
+    {
+        world.Enter(nameof(Start));
+        bool atOnce = world.Choices.Take(3) == 0;
+        if (atOnce)
+        {
+            Finish(arguments, mayCancel: false);
+            return false;
+        }
+
+        ThreadPool.QueueUserWorkItem(_ => FinishLater(arguments));
+        return true;
+    }
+
+    /// <summary>Returns the result. There is no connection to mark as connected.</summary>
+    public override SocketReceiveResult Complete(int bytes, SocketError error) => new(bytes, error);
+
+    public override bool WaitReadable()
+    {
+        world.Enter(nameof(WaitReadable));
+        world.WaitedInVain = world.Choices.Take(6) == 5;
+        return !world.WaitedInVain;
+    }
+
+    [UnsafeAccessor(UnsafeAccessorKind.Field, Name = "_bytesTransferred")]
+    private static extern ref int BytesOf(SocketAsyncEventArgs arguments);
+
+    private void FinishLater(SocketAsyncEventArgs arguments)
+    {
+        try
+        {
+            Finish(arguments, mayCancel: true);
+        }
+        catch (FuzzException e)
+        {
+            world.Broken = e;
+        }
+
+        s_complete(arguments, arguments);
+    }
+
+    private void Finish(SocketAsyncEventArgs arguments, bool mayCancel)
+    {
+        if (mayCancel && world.Cancellation is { } cancellation && world.Choices.Take(2) == 1)
+        {
+            cancellation.Cancel();
+            BytesOf(arguments) = 0;
+            arguments.SocketError = SocketError.OperationAborted;
+            return;
+        }
+
+        bool waitsOnly = arguments.MemoryBuffer.IsEmpty;
+        What what = world.Choices.TakeOneOf(What.Fin, What.Data, What.Data, What.RecordError, What.Loss);
+        if (waitsOnly && what is What.Fin or What.Data)
+        {
+            // Readable: the next receive returns the result.
+            BytesOf(arguments) = 0;
+            arguments.SocketError = SocketError.Success;
+            return;
+        }
+
+        // Without the kernel no error is about a record.
+        what = !world.Kernel && what == What.RecordError ? What.Loss : what;
+        SocketReceiveResult result = Come(what, arguments.MemoryBuffer.Span);
+        BytesOf(arguments) = result.Bytes;
+        arguments.SocketError = result.Error;
+    }
+
+    private SocketReceiveResult Come(What what, Span<byte> buffer)
+    {
+        switch (what)
+        {
+            case What.Data:
+                return new SocketReceiveResult(world.Deliver(buffer), SocketError.Success);
+            case What.RecordError:
+                return new SocketReceiveResult(0, world.Choices.TakeOneOf<SocketError>(s_recordErrors));
+            case What.Loss:
+                SocketError error = world.Choices.TakeOneOf<SocketError>(s_losses);
+                world.Lose(error);
+                return new SocketReceiveResult(0, error);
+            default:
+                if (world.Lost is not null)
+                {
+                    world.Settle(End.Lost);
+                }
+
+                return new SocketReceiveResult(0, SocketError.Success);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+using KernelTls.Tests;
+
+namespace KernelTls.LibraryTests;
+
+/// <summary>
+/// A test of a woven library. What the library does is the same in every mode; after it the kernel's counters say how many of the
+/// process's TLS connections they know: all of them in the mode Kernel, none in the others.
+/// </summary>
+public abstract class LibraryTest : IAsyncLifetime
+{
+    private static readonly HandshakeCounter s_handshakes = HandshakeCounter.Instance;
+
+    private readonly string[] _libraries;
+    private TlsStatistics _before;
+    private int _handshakesBefore;
+    private int _ownBefore;
+    private int _fallbacksBefore;
+
+    /// <param name="libraries">The woven assemblies that make the test's connections.</param>
+    protected LibraryTest(params string[] libraries) => _libraries = libraries;
+
+    /// <summary>How many handshakes the test has made; both ends count where both are in this process.</summary>
+    protected int Handshakes => s_handshakes.All - _handshakesBefore;
+
+    public async ValueTask InitializeAsync()
+    {
+        // The probe of the process opens and closes connections of its own: before the first count.
+        if (Run.Mode == TlsMode.Kernel)
+        {
+            Cell.RequireKtls();
+        }
+
+        await StartAsync();
+        BeginCount();
+    }
+
+    public async ValueTask DisposeAsync()
+    {
+        GC.SuppressFinalize(this);
+        await StopAsync();
+        if (TestContext.Current.TestState?.Result == TestResult.Passed)
+        {
+            AssertCounted();
+        }
+    }
+
+    /// <summary>
+    /// Counts from here. A connection that the server ends right behind the handshake is in the kernel or not, as it happens: the kernel
+    /// takes no socket whose peer has closed.
+    /// </summary>
+    protected void BeginCount()
+    {
+        _before = Statistics();
+        _handshakesBefore = s_handshakes.All;
+        _ownBefore = s_handshakes.Libraries.Length;
+        _fallbacksBefore = s_handshakes.Fallbacks.Length;
+    }
+
+    /// <summary>Starts what the test connects to; its own connections are not counted.</summary>
+    protected virtual Task StartAsync() => Task.CompletedTask;
+
+    protected virtual Task StopAsync() => Task.CompletedTask;
+
+    private static TlsStatistics Statistics() => File.Exists(TlsStat.Path) ? TlsStatistics.Read() : default;
+
+    private void AssertCounted()
+    {
+        TlsStatistics now = Statistics();
+        int all = Handshakes;
+        string[] own = s_handshakes.Libraries[_ownBefore..];
+        Assert.True(all > 0, "The test has made no connection.");
+        Assert.Equal([], s_handshakes.Fallbacks[_fallbacksBefore..]);
+        Assert.Equal(Run.Mode == TlsMode.Stock ? 0 : all, own.Length);
+        if (Run.Mode != TlsMode.Stock)
+        {
+            Assert.Equal(_libraries.Order(), own.Distinct().Order());
+        }
+
+        int kernel = Run.Mode == TlsMode.Kernel ? all : 0;
+        Assert.Equal(kernel, now.SendSoftware - _before.SendSoftware);
+
+        // OpenSSL before 3.2 keeps receiving TLS 1.3 for itself.
+        bool receives = KtlsPlatform.OpenSslVersion >= new Version(3, 2);
+        Assert.InRange(now.ReceiveSoftware - _before.ReceiveSoftware, receives ? kernel : 0, kernel);
+        Assert.Equal(0, now.DecryptError - _before.DecryptError);
+    }
+}

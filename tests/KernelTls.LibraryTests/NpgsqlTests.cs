@@ -1,0 +1,254 @@
+using System.Data;
+using KernelTls.LibraryTests.Servers;
+using KernelTls.Tests;
+using Npgsql;
+using NpgsqlTypes;
+
+namespace KernelTls.LibraryTests;
+
+/// <summary>Npgsql with PostgreSQL.</summary>
+public sealed class NpgsqlTests(PostgresServer server) : LibraryTest("Npgsql"), IClassFixture<PostgresServer>
+{
+    private const int LargeSize = 5_000_001;
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task Many_small_and_a_large_message(bool synchronously)
+    {
+        await using NpgsqlDataSource source = Source();
+        await using NpgsqlConnection connection = await OpenAsync(source, synchronously);
+        await using NpgsqlCommand small = new("SELECT $1 + 1", connection) { Parameters = { new() { NpgsqlDbType = NpgsqlDbType.Integer } } };
+        await small.PrepareAsync().InTime("a prepared statement");
+        for (int i = 0; i < 200; i++)
+        {
+            small.Parameters[0].Value = i;
+            Assert.Equal(i + 1, await ScalarAsync(small, synchronously));
+        }
+
+        await using NpgsqlCommand large = new("SELECT $1", connection) { Parameters = { new() { Value = Pattern.Take(LargeSize) } } };
+        byte[] echoed = (byte[])(await ScalarAsync(large, synchronously))!;
+        Assert.Equal(LargeSize, echoed.Length);
+        Pattern.AssertAt(0, echoed);
+        Assert.Equal(1, Handshakes);
+    }
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task Rows_are_copied_in_and_out(bool synchronously)
+    {
+        const int Rows = 20_000;
+        await using NpgsqlDataSource source = Source();
+        await using NpgsqlConnection connection = await OpenAsync(source, synchronously);
+        await using (NpgsqlCommand create = new("CREATE TEMPORARY TABLE t (n integer, s text)", connection))
+        {
+            await create.ExecuteNonQueryAsync().InTime("a table");
+        }
+
+        const string In = "COPY t FROM STDIN (FORMAT BINARY)";
+        const string Out = "COPY t TO STDOUT (FORMAT BINARY)";
+        Assert.Equal((ulong)Rows, synchronously ? await Limits.Blocking(CopyIn).InTime("rows in") : await CopyInAsync().InTime("rows in"));
+        Assert.Equal(
+            (long)Rows * (Rows - 1) / 2,
+            synchronously ? await Limits.Blocking(CopyOut).InTime("rows out") : await CopyOutAsync().InTime("rows out"));
+
+        ulong CopyIn()
+        {
+            using NpgsqlBinaryImporter importer = connection.BeginBinaryImport(In);
+            for (int i = 0; i < Rows; i++)
+            {
+                importer.StartRow();
+                importer.Write(i);
+                importer.Write($"row {i}");
+            }
+
+            return importer.Complete();
+        }
+
+        async Task<ulong> CopyInAsync()
+        {
+            await using NpgsqlBinaryImporter importer = await connection.BeginBinaryImportAsync(In);
+            for (int i = 0; i < Rows; i++)
+            {
+                await importer.StartRowAsync();
+                await importer.WriteAsync(i);
+                await importer.WriteAsync($"row {i}");
+            }
+
+            return await importer.CompleteAsync();
+        }
+
+        long CopyOut()
+        {
+            long sum = 0;
+            using NpgsqlBinaryExporter exporter = connection.BeginBinaryExport(Out);
+            while (exporter.StartRow() != -1)
+            {
+                int number = exporter.Read<int>();
+                Assert.Equal($"row {number}", exporter.Read<string>());
+                sum += number;
+            }
+
+            return sum;
+        }
+
+        async Task<long> CopyOutAsync()
+        {
+            long sum = 0;
+            await using NpgsqlBinaryExporter exporter = await connection.BeginBinaryExportAsync(Out);
+            while (await exporter.StartRowAsync() != -1)
+            {
+                int number = await exporter.ReadAsync<int>();
+                Assert.Equal($"row {number}", await exporter.ReadAsync<string>());
+                sum += number;
+            }
+
+            return sum;
+        }
+    }
+
+    /// <summary>The server hears of it on a connection of its own, and the one that waited goes on.</summary>
+    [Fact]
+    public async Task A_cancelled_query_leaves_a_connection_that_works()
+    {
+        await using NpgsqlDataSource source = Source();
+        await using NpgsqlConnection connection = await OpenAsync(source);
+        using CancellationTokenSource cancellation = new();
+        await using NpgsqlCommand endless = new("SELECT generate_series(1, 100000000), repeat('x', 1000)", connection);
+        await using (NpgsqlDataReader reader = await endless.ExecuteReaderAsync(CommandBehavior.SequentialAccess, cancellation.Token).InTime("rows"))
+        {
+            for (int i = 1; i <= 1000; i++)
+            {
+                Assert.True(await reader.ReadAsync(cancellation.Token).InTime("a row"));
+                Assert.Equal(i, reader.GetInt32(0));
+            }
+
+            await cancellation.CancelAsync();
+            await Assert.ThrowsAnyAsync<OperationCanceledException>(async () =>
+            {
+                while (await reader.ReadAsync(cancellation.Token))
+                {
+                }
+            }).InTime("the cancelled read");
+        }
+
+        await using NpgsqlCommand sleeping = new("SELECT pg_sleep(600)", connection);
+        using CancellationTokenSource soon = new(TimeSpan.FromMilliseconds(100));
+        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => sleeping.ExecuteNonQueryAsync(soon.Token)).InTime("the cancelled command");
+
+        Assert.Equal(ConnectionState.Open, connection.State);
+        await AssertWorksAsync(connection);
+    }
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task A_pooled_connection_is_used_again_and_replaced_when_the_server_has_restarted(bool synchronously)
+    {
+        await using NpgsqlDataSource source = Source();
+        for (int i = 0; i < 20; i++)
+        {
+            await using NpgsqlConnection connection = await OpenAsync(source, synchronously);
+            await AssertWorksAsync(connection, synchronously);
+        }
+
+        Assert.Equal(1, Handshakes);
+
+        await using (NpgsqlConnection connection = await OpenAsync(source, synchronously))
+        {
+            await server.RestartAsync();
+            await Assert.ThrowsAnyAsync<NpgsqlException>(() => AssertWorksAsync(connection, synchronously));
+            Assert.NotEqual(ConnectionState.Open, connection.State);
+        }
+
+        await using (NpgsqlConnection connection = await OpenAsync(source, synchronously))
+        {
+            await AssertWorksAsync(connection, synchronously);
+        }
+
+        Assert.Equal(2, Handshakes);
+    }
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task A_client_certificate_is_the_user(bool synchronously)
+    {
+        using TemporaryDirectory files = new();
+        (string certificate, string key) = Certificates.WritePem(Certificates.Client, files.FullName);
+        await using NpgsqlDataSource source = Source(s =>
+        {
+            (s.Username, s.Password, s.SslCertificate, s.SslKey) = ("a client", null, certificate, key);
+        });
+        await using NpgsqlConnection connection = await OpenAsync(source, synchronously);
+        await using NpgsqlCommand command = new("SELECT current_user::text", connection);
+
+        Assert.Equal("a client", await ScalarAsync(command, synchronously));
+    }
+
+    /// <summary>Without the exchange of plain bytes that comes first otherwise; servers know it from version 17 on.</summary>
+    [Fact]
+    public async Task TLS_from_the_first_byte()
+    {
+        await using NpgsqlDataSource source = Source(s => s.SslNegotiation = SslNegotiation.Direct);
+        bool isKnown = PostgresServer.Version >= 17;
+        if (!isKnown)
+        {
+            await Assert.ThrowsAnyAsync<NpgsqlException>(() => OpenAsync(source));
+        }
+
+        await using NpgsqlDataSource other = Source();
+        await using NpgsqlConnection connection = await OpenAsync(isKnown ? source : other);
+        await AssertWorksAsync(connection);
+    }
+
+    protected override async Task StartAsync()
+    {
+        await server.StartAsync();
+        if (Interlocked.Exchange(ref s_rolesMade, 1) == 0)
+        {
+            await using NpgsqlDataSource source = Source();
+            await using NpgsqlCommand create = source.CreateCommand("CREATE ROLE \"a client\" LOGIN");
+            await create.ExecuteNonQueryAsync().InTime("a role");
+        }
+    }
+
+    private static int s_rolesMade;
+
+    /// <summary>The password's exchange is bound to the connection (RFC 5929, tls-server-end-point).</summary>
+    private NpgsqlDataSource Source(Action<NpgsqlConnectionStringBuilder>? configure = null)
+    {
+        NpgsqlConnectionStringBuilder settings = new()
+        {
+            Host = "127.0.0.1",
+            Port = server.Port,
+            Username = "owner",
+            Password = PostgresServer.Password,
+            Database = "postgres",
+            SslMode = SslMode.VerifyFull,
+            ChannelBinding = ChannelBinding.Require,
+        };
+        configure?.Invoke(settings);
+        if (settings.Password is null)
+        {
+            settings.ChannelBinding = ChannelBinding.Disable;
+        }
+
+        return NpgsqlDataSource.Create(settings);
+    }
+
+    private static async Task<NpgsqlConnection> OpenAsync(NpgsqlDataSource source, bool synchronously = false) => synchronously
+        ? await Limits.Blocking(source.OpenConnection).InTime("a connection")
+        : await source.OpenConnectionAsync().InTime("a connection");
+
+    private static async Task<object?> ScalarAsync(NpgsqlCommand command, bool synchronously) => synchronously
+        ? await Limits.Blocking(command.ExecuteScalar).InTime(command.CommandText)
+        : await command.ExecuteScalarAsync().InTime(command.CommandText);
+
+    private static async Task AssertWorksAsync(NpgsqlConnection connection, bool synchronously = false)
+    {
+        await using NpgsqlCommand command = new("SELECT 42", connection);
+        Assert.Equal(42, await ScalarAsync(command, synchronously));
+    }
+}

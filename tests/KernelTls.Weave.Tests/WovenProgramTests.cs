@@ -1,0 +1,87 @@
+using KernelTls.Tests;
+
+namespace KernelTls.Weave.Tests;
+
+/// <summary>
+/// A program that knows nothing of the library, woven, in a process of its own: with the toggle off, on OpenSSL, and in the kernel where
+/// there is one. It prints the same of each connection that the program that is not woven prints.
+/// </summary>
+public sealed class WovenProgramTests : IDisposable
+{
+    private static readonly string[] s_streams = ["options", "name", "delegate", "subclass", "synchronous", "truncated"];
+
+    private readonly TemporaryDirectory _directory = new();
+
+    public void Dispose() => _directory.Dispose();
+
+    [Theory]
+    [InlineData(null)]
+    [InlineData("0")]
+    public async Task With_the_toggle_off_or_unset_every_stream_is_the_stock_one(string? toggle)
+    {
+        (string, string)[] environment = toggle is null ? [] : [(Application.KernelVariable, toggle)];
+        string stock = await RunAsync(Program().Image, environment);
+        string woven = await RunAsync(Program().Weave().Image!, environment);
+
+        // A subclass has the library's class for its base, whatever the toggle says.
+        string reason = toggle is null ? "NotEnabled" : "DisabledByToggle";
+        Assert.Equal(
+            stock.Replace(
+                "subclass: ping 85 SslStream; SslStream",
+                $"subclass: ping 85 KtlsStream send=managed ({reason}) receive=managed ({reason}); SslStream",
+                StringComparison.Ordinal),
+            woven);
+        Assert.Contains("truncated: ping 85 SslStream; SslStream", stock, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task On_OpenSSL_every_stream_is_the_librarys() => Assert.Equal(
+        Expected("send=openssl (DirectOpenSsl) receive=openssl (DirectOpenSsl)"),
+        await RunAsync(Program().Weave().Image!, (Application.DirectVariable, "1")));
+
+    [Fact]
+    public async Task With_the_toggle_every_stream_is_in_the_kernel_or_says_why_not()
+    {
+        Assert.True(KtlsPlatform.IsSupported || !Cell.KtlsExpected);
+        string offload = KtlsPlatform.IsSupported
+            ? $"send=kernel receive={(KtlsPlatform.OpenSslVersion < new Version(3, 2) ? "openssl (OpenSslTooOld)" : "kernel")}"
+            : $"send=managed ({KtlsPlatform.NotSupportedReason}) receive=managed ({KtlsPlatform.NotSupportedReason})";
+        TlsStatistics before = KtlsPlatform.IsSupported ? TlsStatistics.Read() : default;
+
+        Assert.Equal(Expected(offload), await RunAsync(Program().Weave().Image!, (Application.KernelVariable, "1")));
+
+        // Both ends of six streams, three requests and one that is refused behind the handshake of its server.
+        TlsStatistics after = KtlsPlatform.IsSupported ? TlsStatistics.Read() : default;
+        Assert.InRange(after.SendSoftware - before.SendSoftware, KtlsPlatform.IsSupported ? 18 : 0, KtlsPlatform.IsSupported ? long.MaxValue : 0);
+    }
+
+    [Fact]
+    public async Task An_end_without_close_notify_is_an_error_where_the_application_says_so()
+    {
+        using Application application = WovenProgram.Start(
+            _directory, "Talk", Program().Weave().Image!, [], [(Application.DirectVariable, "1")], "\"KernelTls.Weaving.AllowTruncation\": false");
+
+        Assert.NotEqual(0, await application.ExitAsync());
+
+        Assert.Contains("synchronous: ping", application.Said, StringComparison.Ordinal);
+        Assert.DoesNotContain("truncated: ping", application.Said, StringComparison.Ordinal);
+    }
+
+    private static Compiled Program() => WovenProgram.Compile("Talk.cs", "Talk");
+
+    private static string Expected(string offload)
+    {
+        string stream = $"KtlsStream {offload}";
+        return string.Concat(s_streams.Select(s => $"{s}: ping 85 {stream}; {stream}\n")) + $"""
+            HttpClientHandler: ok Talk; {stream}
+            SocketsHttpHandler True: ok Talk; {stream}
+            ConnectCallback: ok Talk; {stream}
+            connected by it: 1, it is the application's: True
+            HttpClient: AuthenticationException
+
+            """;
+    }
+
+    private Task<string> RunAsync(byte[] image, params (string, string)[] environment) =>
+        WovenProgram.RunAsync(_directory, "Talk", image, [], environment);
+}

@@ -1,0 +1,50 @@
+using System.Security.Authentication;
+
+namespace KernelTls.Tests;
+
+/// <summary>Describes the kernels, OpenSSLs and runtimes with which an accepted difference occurs.</summary>
+/// <param name="Text">The text for the documentation, or an empty string for all.</param>
+/// <param name="Holds">The predicate that indicates whether the condition holds here.</param>
+internal sealed record FaultCondition(string Text, Func<TlsMode, SslProtocols, bool> Holds)
+{
+    private static readonly Version s_receives13 = new(3, 2);
+    private static readonly Version s_drops = new(3, 5);
+
+    public static FaultCondition Always { get; } = new("", static (_, _) => true);
+
+    /// <summary>Gets the condition that the kernel receives. OpenSSL before 3.2 receives TLS 1.3 itself.</summary>
+    public static FaultCondition KernelReceives { get; } = new("", static (mode, version) => Receives(mode, version));
+
+    public static FaultCondition OldOpenSsl { get; } = new("OpenSSL < 3.2", static (_, _) => KtlsPlatform.OpenSslVersion < s_receives13);
+
+    public static FaultCondition DroppingOpenSsl { get; } = new(
+        "OpenSSL >= 3.5", static (mode, version) => KtlsPlatform.OpenSslVersion >= s_drops && Receives(mode, version));
+
+    public static FaultCondition Rekeys { get; } = new(
+        "Linux >= 6.14", static (mode, version) => KtlsPlatform.CanRekey && Receives(mode, version));
+
+    /// <summary>
+    /// Gets the condition that the kernel looks for KeyUpdates. Since 6.14 it does so in TLS 1.2 too, regardless of
+    /// OpenSSL.
+    /// </summary>
+    public static FaultCondition RekeyingKernel { get; } = new("Linux >= 6.14", static (_, _) => Environment.OSVersion.Version >= new Version(6, 14));
+
+    public static FaultCondition CannotRekey { get; } = new(
+        "Linux < 6.14", static (mode, version) => !KtlsPlatform.CanRekey && Receives(mode, version));
+
+    /// <summary>
+    /// Gets the condition that OpenSSL, before 3.2, receives a KeyUpdate that cannot be answered, because the kernel
+    /// sends TLS 1.3 and cannot change its key.
+    /// </summary>
+    public static FaultCondition CannotAnswer { get; } = new(
+        "OpenSSL < 3.2",
+        static (mode, version) => mode == TlsMode.Kernel && version == SslProtocols.Tls13 && !KtlsPlatform.CanRekey && !Receives(mode, version));
+
+    /// <summary>Gets the condition for .NET 10. The stock stream differs between runtimes.</summary>
+    public static FaultCondition Net10 { get; } = new(".NET 10", static (_, _) => Environment.Version.Major < 11);
+
+    public static FaultCondition Net11 { get; } = new(".NET 11", static (_, _) => Environment.Version.Major >= 11);
+
+    private static bool Receives(TlsMode mode, SslProtocols version) =>
+        mode == TlsMode.Kernel && (version == SslProtocols.Tls12 || KtlsPlatform.OpenSslVersion >= s_receives13);
+}
