@@ -4,7 +4,10 @@ using System.Security.Cryptography.X509Certificates;
 
 namespace KernelTls.Bench;
 
-/// <summary>An authority and a certificate for localhost that it signed, ECDSA P-256, made in a process of the benchmark.</summary>
+/// <summary>
+/// Represents a certificate authority and a certificate for localhost that it signed. Both use ECDSA P-256. A process of
+/// the benchmark creates them.
+/// </summary>
 internal sealed class BenchCertificates
 {
     public const string Host = "localhost";
@@ -40,14 +43,14 @@ internal sealed class BenchCertificates
 
     public static string KeyPathIn(string directory) => Path.Combine(directory, "server.key");
 
-    /// <summary>What <see cref="WriteTo"/> of another process has written.</summary>
+    /// <summary>Reads the certificates that <see cref="WriteTo"/> of another process wrote.</summary>
     public static BenchCertificates ReadFrom(string directory)
     {
         X509Certificate2 server = X509Certificate2.CreateFromPemFile(PathIn(directory), KeyPathIn(directory));
         return new BenchCertificates(X509CertificateLoader.LoadCertificateFromFile(AuthorityPathIn(directory)), server);
     }
 
-    /// <summary>For servers and clients in processes of their own.</summary>
+    /// <summary>Writes the certificates for servers and clients in separate processes.</summary>
     public void WriteTo(string directory)
     {
         using ECDsa key = Server.GetECDsaPrivateKey()!;
@@ -56,7 +59,9 @@ internal sealed class BenchCertificates
         File.WriteAllText(KeyPathIn(directory), key.ExportPkcs8PrivateKeyPem());
     }
 
-    /// <summary>Trust in this authority and no other; what every mode judges the server by.</summary>
+    /// <summary>
+    /// Creates a chain policy that trusts only this authority. Every mode validates the server's certificate with it.
+    /// </summary>
     public X509ChainPolicy CreateTrust() => new()
     {
         TrustMode = X509ChainTrustMode.CustomRootTrust,

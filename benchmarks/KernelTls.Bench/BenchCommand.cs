@@ -12,7 +12,7 @@ using KernelTls.Bench.Wall;
 
 namespace KernelTls.Bench;
 
-/// <summary>The command line, and the one place that turns outcomes into exit codes.</summary>
+/// <summary>Defines the command line. Only this class maps outcomes to exit codes.</summary>
 internal static class BenchCommand
 {
     public const string Measure = "measure";
@@ -47,6 +47,7 @@ internal static class BenchCommand
             CompareCommand(),
             ReportCommand(),
             WallCommands.Create(),
+            WallCommands.CreateLoad(),
             WallCommands.CreateMeasure(),
             ListCommand(),
             ShareCommand(),
@@ -64,7 +65,7 @@ internal static class BenchCommand
         return command;
     }
 
-    /// <summary>The table, and whether it is as it should be.</summary>
+    /// <summary>Writes the table and returns the exit code.</summary>
     private static int Conclude(BenchResults results, bool goals)
     {
         bool goalsHold = new ResultTable(results).Write(Console.Out);
@@ -102,7 +103,9 @@ internal static class BenchCommand
         return option;
     }
 
-    /// <summary>One scenario in one mode, in this process; the result is a line of JSON.</summary>
+    /// <summary>
+    /// Creates the command that measures one scenario in one mode in this process. The result is one line of JSON.
+    /// </summary>
     private static Command MeasureCommand() => OfOneMode(
         Measure,
         "One scenario in one mode, in this process.",
@@ -110,7 +113,8 @@ internal static class BenchCommand
         {
             await using Scenario? scenario = row.Create?.Invoke(mode);
             Measurement measured = scenario is null
-                ? await IdleMemory.MeasureAsync(row.Name, ModeTable.Create(mode, new BenchCertificates(), resume: false))
+                ? await row.MeasureMemory!(mode)
+                : row.IsStart ? await Meter.MeasureStartAsync(row.Name, mode, scenario)
                 : await Meter.MeasureAsync(row.Name, mode, scenario);
             Console.Out.WriteLine(JsonSerializer.Serialize(measured, BenchJson.Default.Measurement));
         });
@@ -120,6 +124,11 @@ internal static class BenchCommand
         "Where the instructions of one scenario in one mode go, measured as they are counted.",
         async (row, mode) =>
         {
+            if (row.IsStart)
+            {
+                throw new BenchFailedException($"{row.Name} is what a process does first: it is over before perf has enough of it");
+            }
+
             BenchProcess.PrepareMachine();
             Console.Out.Write(await BenchProcess.RunProfiledAsync([Sample, row.Name, mode], CancellationToken.None));
         });
@@ -149,7 +158,10 @@ internal static class BenchCommand
         return command;
     }
 
-    /// <summary>For eng/bench, which checks names before it boots a machine.</summary>
+    /// <summary>
+    /// Creates the command that lists rows and modes. The eng/bench script checks names with it before it boots a
+    /// machine.
+    /// </summary>
     private static Command ListCommand()
     {
         Command command = new("list", "The names of rows and modes.") { Hidden = true };
@@ -161,7 +173,10 @@ internal static class BenchCommand
         return command;
     }
 
-    /// <summary>For eng/bench, which has a machine for each line: how many measurements, and of which rows.</summary>
+    /// <summary>
+    /// Creates the command that distributes rows over machines. The eng/bench script starts one machine for each line,
+    /// which contains the number of measurements and the rows.
+    /// </summary>
     private static Command ShareCommand()
     {
         Argument<int> machines = new("machines");
@@ -182,7 +197,7 @@ internal static class BenchCommand
         return command;
     }
 
-    /// <summary>For eng/bench: one table of what its machines have measured.</summary>
+    /// <summary>Creates the command that joins the results of several machines into one table for eng/bench.</summary>
     private static Command JoinCommand()
     {
         Argument<string[]> parts = new("parts") { Arity = ArgumentArity.OneOrMore };
@@ -215,12 +230,13 @@ internal static class BenchCommand
 
     private static Command ReportCommand()
     {
-        Argument<string> results = new("results");
         Argument<string> directory = new("directory");
-        Command command = new("report", "Pages and charts from results.") { results, directory };
+        Argument<string[]> results = new("results") { Arity = ArgumentArity.OneOrMore };
+        Command command = new("report", "Pages and charts from results, of one runtime or of several.") { directory, results };
         command.SetAction((arguments, _) => GuardAsync(() =>
         {
-            new ResultReport(BenchResults.Read(arguments.GetValue(results)!)).WriteTo(arguments.GetValue(directory)!);
+            BenchResults[] read = [.. arguments.GetValue(results)!.Select(BenchResults.Read)];
+            new ResultReport(read[0], read[1..]).WriteTo(arguments.GetValue(directory)!);
             return Task.FromResult(Ok);
         }));
         return command;
@@ -254,7 +270,7 @@ internal static class BenchCommand
         return command;
     }
 
-    /// <summary>What failed becomes a line and an exit code.</summary>
+    /// <summary>Runs an action and converts a failure to an error message and an exit code.</summary>
     public static async Task<int> GuardAsync(Func<Task<int>> run)
     {
         try

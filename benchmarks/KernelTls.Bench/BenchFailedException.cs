@@ -1,6 +1,9 @@
 namespace KernelTls.Bench;
 
-/// <summary>What was measured is not what was to be measured; the message is what the user reads.</summary>
+/// <summary>
+/// The exception that is thrown when a measurement did not measure what it was intended to measure. The message is
+/// shown to the user.
+/// </summary>
 internal sealed class BenchFailedException : Exception
 {
     public BenchFailedException(string message)

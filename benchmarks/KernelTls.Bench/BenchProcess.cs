@@ -1,20 +1,25 @@
 using System.Diagnostics;
 using System.Text.Json.Nodes;
 using KernelTls.Bench.Modes;
+using KernelTls.Bench.Scenarios;
 
 namespace KernelTls.Bench;
 
-/// <summary>This program again, for one measurement.</summary>
+/// <summary>Starts this program as a child process for one measurement.</summary>
 internal static class BenchProcess
 {
     private const string ReceiveBuffers = "/proc/sys/net/ipv4/tcp_rmem";
 
-    /// <summary>Bytes, twice what the kernel begins with: what it lets them grow to in these rows, by their figures.</summary>
+    /// <summary>
+    /// The size of a receive buffer in bytes. It is twice the kernel's initial size. The figures show that the kernel
+    /// lets buffers grow to this size in these rows.
+    /// </summary>
     private const string ReceiveBuffer = "262144";
 
     /// <summary>
-    /// What .NET gives to its managed threads of normal priority where the process is scheduled so. With any other, those and the
-    /// rest of the process differ, and one that yields until another has done its work yields to nobody.
+    /// The real-time priority that .NET assigns to managed threads of normal priority if the process has a real-time
+    /// policy. With any other priority, managed threads and the other threads of the process would differ. A thread
+    /// that yields until another thread has done its work would then yield to no other thread.
     /// </summary>
     private const string MiddlePriority = "50";
 
@@ -26,9 +31,11 @@ internal static class BenchProcess
     private static readonly bool s_inCell = Environment.GetEnvironmentVariable("KTLS_CELL") is not null;
 
     /// <summary>
-    /// Real-time processes, which these are, get all of the processor. Receive buffers are of one size, and the kernel takes nothing
-    /// from one connection to the next: it would let buffers grow by how long its reader took, which is not the same twice in a
-    /// guest whose idle time is not counted. In a cell only: it forgets.
+    /// Prepares a lab cell for real-time processes and gives all receive buffers the same size. Measurements run as
+    /// real-time processes, which may use all processor time. The kernel also keeps no metrics of a connection for the
+    /// next one. By default, the kernel grows a receive buffer according to the time that its reader takes. That time
+    /// does not repeat in a guest whose idle time is not counted. This method changes kernel settings only in a cell,
+    /// because a cell does not keep them.
     /// </summary>
     public static void PrepareMachine()
     {
@@ -42,17 +49,20 @@ internal static class BenchProcess
         }
     }
 
-    /// <summary>What the process printed, in surroundings that make figures repeat.</summary>
-    /// <param name="arguments">Of this program.</param>
-    /// <param name="cancellationToken">Ends the process, and what it has started.</param>
-    /// <exception cref="BenchFailedException">It failed, and has said why; or it did not end.</exception>
+    /// <summary>Runs a measurement under conditions that make figures repeatable and returns its output.</summary>
+    /// <param name="arguments">The arguments for this program.</param>
+    /// <param name="cancellationToken">A token that ends the process and all processes that it started.</param>
+    /// <exception cref="BenchFailedException">The process failed and wrote the reason, or it did not end.</exception>
     public static Task<string> RunSteadyAsync(string[] arguments, CancellationToken cancellationToken) =>
         RunAsync(DescribeSteady(arguments), string.Join(' ', arguments), Limits.Measurement, cancellationToken);
 
-    /// <summary>As <see cref="RunSteadyAsync"/>, and perf has names for what the JIT has made.</summary>
-    /// <param name="arguments">Of this program.</param>
-    /// <param name="cancellationToken">Ends the process, and what it has started.</param>
-    /// <exception cref="BenchFailedException">It failed, and has said why; or it did not end.</exception>
+    /// <summary>
+    /// Runs a measurement as <see cref="RunSteadyAsync"/> does and provides perf with the names of methods that the JIT
+    /// compiled.
+    /// </summary>
+    /// <param name="arguments">The arguments for this program.</param>
+    /// <param name="cancellationToken">A token that ends the process and all processes that it started.</param>
+    /// <exception cref="BenchFailedException">The process failed and wrote the reason, or it did not end.</exception>
     public static Task<string> RunProfiledAsync(string[] arguments, CancellationToken cancellationToken)
     {
         ProcessStartInfo start = DescribeSteady(arguments);
@@ -60,15 +70,15 @@ internal static class BenchProcess
         return RunAsync(start, string.Join(' ', arguments), Limits.Measurement, cancellationToken);
     }
 
-    /// <summary>What the process printed, in surroundings that applications have.</summary>
-    /// <param name="arguments">Of this program.</param>
-    /// <param name="length">How long it works on purpose.</param>
-    /// <param name="cancellationToken">Ends the process, and what it has started.</param>
-    /// <exception cref="BenchFailedException">It failed, and has said why; or it did not end.</exception>
+    /// <summary>Runs a measurement under the conditions of an ordinary application and returns its output.</summary>
+    /// <param name="arguments">The arguments for this program.</param>
+    /// <param name="length">The intended duration of the work.</param>
+    /// <param name="cancellationToken">A token that ends the process and all processes that it started.</param>
+    /// <exception cref="BenchFailedException">The process failed and wrote the reason, or it did not end.</exception>
     public static Task<string> RunAsync(string[] arguments, TimeSpan length, CancellationToken cancellationToken) =>
         RunAsync(DescribeChild(arguments), string.Join(' ', arguments), length + Limits.Measurement, cancellationToken);
 
-    /// <summary>For tests: a command of any kind, with a limit of its own.</summary>
+    /// <summary>Runs any command with the given limit. Tests call this method directly.</summary>
     internal static async Task<string> RunAsync(ProcessStartInfo start, string what, TimeSpan limit, CancellationToken cancellationToken)
     {
         start.RedirectStandardOutput = true;
@@ -77,7 +87,7 @@ internal static class BenchProcess
         end.CancelAfter(limit);
         try
         {
-            // The process alone: what it has started may hold its output open, and is not waited for.
+            // Wait for this process alone. Processes that it started may still hold its output open.
             Task<string> output = process.StandardOutput.ReadToEndAsync(end.Token);
             await process.WaitForExitAsync(end.Token);
             return process.ExitCode == 0
@@ -93,7 +103,9 @@ internal static class BenchProcess
         }
     }
 
-    /// <summary>This program again, in the surroundings of the process that starts it: they are inherited.</summary>
+    /// <summary>
+    /// Describes a child process that runs this program and inherits the environment of the current process.
+    /// </summary>
     public static ProcessStartInfo DescribeChild(params string[] arguments) =>
         arguments.Contains(ModeTable.KernelWithoutTelemetry)
             ? DescribeWithoutTelemetry(arguments)
@@ -108,7 +120,10 @@ internal static class BenchProcess
         }
     }
 
-    /// <summary>Event sources are made before any code of ours runs: only the runtime's configuration can say that there are none.</summary>
+    /// <summary>
+    /// Describes a child process without event sources and meters. Event sources are created before any code of this
+    /// program runs, so only the runtime's configuration can disable them.
+    /// </summary>
     private static ProcessStartInfo DescribeWithoutTelemetry(string[] arguments)
     {
         string program = typeof(BenchProcess).Assembly.Location;
@@ -126,36 +141,59 @@ internal static class BenchProcess
             ["exec", "--runtimeconfig", path, "--depsfile", Path.ChangeExtension(program, "deps.json"), program, .. arguments]);
     }
 
-    /// <summary>
-    /// A round trip would differ by a tenth and more from process to process, in every mode, by how threads hand over. First
-    /// come, first served without time slices, addresses that are not random, and code that does not depend on which calls came
-    /// first make it repeat. The thread pool keeps to one thread, as it starts with on one processor: it takes another where none
-    /// got anywhere for half a second, which may happen while a process starts, keeps it, and each hand-over then wakes both.
-    /// What is called often is compiled for good soon: the runtime first waits until nothing new is called for 100 ms, ten times
-    /// as long on one processor, and a row would look settled long before. Often is a hundred times, not thirty: what the rounds
-    /// call is, and what preparing calls is not. The compiler's thread stays, and its clock with it.
-    /// Code that may be written where it runs is ready sooner, and is the same code. .NET would load all authorities of the machine
-    /// for the first certificate, and none of them signs one here.
-    /// </summary>
-    private static ProcessStartInfo DescribeSteady(string[] arguments)
+    /// <summary>Describes a child process whose figures are repeatable.</summary>
+    /// <remarks>
+    /// <para>
+    /// Without these settings, the cost of a round trip differs between processes by a tenth or more in every mode. The
+    /// reason is the way in which threads hand over work. Three settings make it repeatable: first-come, first-served
+    /// scheduling without time slices; addresses that are not random; and compiled code that does not depend on the
+    /// order of the first calls.
+    /// </para>
+    /// <para>
+    /// The thread pool keeps one thread, with which it starts on one processor. Otherwise, it adds a thread when no
+    /// thread makes progress for half a second, which can happen while a process starts. It then keeps that thread, and
+    /// each handover wakes both.
+    /// </para>
+    /// <para>
+    /// The runtime compiles frequently called methods with full optimization soon. By default, it first waits until no
+    /// new method is called for 100 ms, or for ten times as long on one processor. A row would look settled long before
+    /// that. A method counts as frequently called after a hundred calls instead of thirty. The rounds reach that
+    /// number, and the preparation does not. The compiler's thread does not end, so its clock can always be read.
+    /// </para>
+    /// <para>
+    /// The same code is ready sooner if the runtime may write it at the address at which it runs. For the first
+    /// certificate, .NET would otherwise load all authorities of the machine, none of which signs a certificate here.
+    /// </para>
+    /// <para>
+    /// A row of first operations includes the time of compilation, so its processes keep the compiler's default settings.
+    /// </para>
+    /// </remarks>
+    internal static ProcessStartInfo DescribeSteady(string[] arguments)
     {
         ProcessStartInfo dotnet = DescribeChild(arguments);
         string[] command = s_inCell
             ? ["chrt", "--fifo", MiddlePriority, "setarch", "--addr-no-randomize", dotnet.FileName, .. dotnet.ArgumentList]
             : [dotnet.FileName, .. dotnet.ArgumentList];
-        return new ProcessStartInfo(command[0], command[1..])
+        ProcessStartInfo start = new(command[0], command[1..])
         {
             Environment =
             {
-                ["DOTNET_EnableWriteXorExecute"] = "0",
-                ["DOTNET_TC_BackgroundWorkerTimeoutMs"] = "7fffffff",
-                ["DOTNET_TC_CallCountThreshold"] = "64",
                 ["DOTNET_TC_DelaySingleProcMultiplier"] = "1",
                 ["DOTNET_ThreadPool_ForceMaxWorkerThreads"] = "1",
-                ["DOTNET_TieredPGO"] = "0",
                 ["SSL_CERT_DIR"] = NoAuthorities,
                 ["SSL_CERT_FILE"] = NoAuthorities,
             },
         };
+        if (!IsStart(arguments))
+        {
+            start.Environment["DOTNET_EnableWriteXorExecute"] = "0";
+            start.Environment["DOTNET_TC_BackgroundWorkerTimeoutMs"] = "7fffffff";
+            start.Environment["DOTNET_TC_CallCountThreshold"] = "64";
+            start.Environment["DOTNET_TieredPGO"] = "0";
+        }
+
+        return start;
     }
+
+    private static bool IsStart(string[] arguments) => arguments is [BenchCommand.Measure, var row, ..] && Row.Find(row).IsStart;
 }

@@ -9,19 +9,24 @@ using KernelTls.Bench.Servers;
 namespace KernelTls.Bench;
 
 /// <summary>
-/// Rows × modes, each in a process of its own: nothing that one mode leaves behind, garbage, compiled code, sessions or
-/// sockets, is another's cost. One that fails takes nothing from the others.
+/// Measures rows × modes, each in a separate process. Therefore garbage, compiled code, sessions and sockets of one
+/// mode do not add to the cost of another. If one measurement fails, the others continue.
 /// </summary>
 internal sealed class Comparison
 {
+    /// <summary>Odd, so that there is one in the middle. Of rows that can run only once in a process.</summary>
+    private const int StartProcesses = 3;
+
     private readonly (Row Row, string Mode)[] _cells;
     private readonly TextWriter _output;
     private readonly Func<string[], CancellationToken, Task<string>> _run;
 
-    /// <param name="scenarios">The rows.</param>
-    /// <param name="modes">The modes; none: those that each row has.</param>
-    /// <param name="output">Takes a line as each is measured, with how many processes have run of how many.</param>
-    /// <param name="run"><see cref="BenchProcess.RunSteadyAsync"/>.</param>
+    /// <param name="scenarios">The names of the rows.</param>
+    /// <param name="modes">The names of the modes, or an empty array for the modes of each row.</param>
+    /// <param name="output">
+    /// The writer for a line after each measurement, with the number of completed processes and their total.
+    /// </param>
+    /// <param name="run">The function that runs a process, <see cref="BenchProcess.RunSteadyAsync"/>.</param>
     /// <exception cref="BenchFailedException">A row has none of the modes.</exception>
     public Comparison(
         string[] scenarios, string[] modes, TextWriter output, Func<string[], CancellationToken, Task<string>> run)
@@ -31,8 +36,11 @@ internal sealed class Comparison
         _run = run;
     }
 
-    /// <param name="keep">Takes the results so far, whenever there is one more: a run that is cut off has lost nothing.</param>
-    /// <param name="cancellationToken">Ends the run.</param>
+    /// <param name="keep">
+    /// The function that stores the results so far. It is called after each result, so that an interrupted run loses
+    /// none.
+    /// </param>
+    /// <param name="cancellationToken">A token that ends the run.</param>
     public async Task<BenchResults> RunAsync(Action<BenchResults> keep, CancellationToken cancellationToken)
     {
         BenchProcess.PrepareMachine();
@@ -83,6 +91,18 @@ internal sealed class Comparison
 
     private async Task<Measurement> MeasureAsync(Row row, string mode, CancellationToken cancellationToken)
     {
+        List<Measurement> processes = [];
+        do
+        {
+            processes.Add(await MeasureOnceAsync(row, mode, cancellationToken));
+        }
+        while (row.IsStart && processes.Count < StartProcesses);
+
+        return processes is [var only] ? only : Measurement.OfProcesses(processes);
+    }
+
+    private async Task<Measurement> MeasureOnceAsync(Row row, string mode, CancellationToken cancellationToken)
+    {
         string answer = await _run([BenchCommand.Measure, row.Name, mode], cancellationToken);
         return JsonSerializer.Deserialize(answer, BenchJson.Default.Measurement)!;
     }
@@ -91,7 +111,12 @@ internal sealed class Comparison
     {
         string mode = Row.Find(measured.Scenario).Reference;
         return all.Find(other => other.Scenario == measured.Scenario && other.Mode == mode) is { } reference
-            ? measured with { Ratio = Math.Round(measured.PerOp / reference.PerOp, 3), RatioTo = mode }
+            ? measured with
+            {
+                Ratio = Math.Round(measured.PerOp / reference.PerOp, 3),
+                RatioTo = mode,
+                Load = reference.Load is { } load ? measured.Load?.WithRatiosTo(load) : measured.Load,
+            }
             : measured;
     }
 }

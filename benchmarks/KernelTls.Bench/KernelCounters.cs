@@ -1,8 +1,11 @@
 namespace KernelTls.Bench;
 
-/// <summary>The kernel's own count of kernel TLS sockets since its start; all zero without the tls module.</summary>
-/// <param name="Send">TlsTxSw: sockets that were given a sending key.</param>
-/// <param name="Receive">TlsRxSw: sockets that were given a receiving key.</param>
+/// <summary>
+/// Represents the kernel's count of kernel TLS sockets since it booted. All counts are zero if the tls module is not
+/// loaded.
+/// </summary>
+/// <param name="Send">The number of sockets with a sending key (TlsTxSw).</param>
+/// <param name="Receive">The number of sockets with a receiving key (TlsRxSw).</param>
 internal readonly record struct KernelCounters(long Send, long Receive)
 {
     public static KernelCounters Read() =>

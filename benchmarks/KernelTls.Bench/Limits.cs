@@ -1,15 +1,17 @@
 namespace KernelTls.Bench;
 
-/// <summary>Every wait has a limit and says what it waited for.</summary>
+/// <summary>
+/// Limits how long the benchmark waits. Each wait has a limit and reports the event that did not occur.
+/// </summary>
 internal static class Limits
 {
     /// <summary>
-    /// In the guest's time, in which a second is a billion instructions, and in which idle time passes sixty times as fast as
-    /// on the host: a host that is slow to answer has five seconds.
+    /// Limits one wait, in the guest's time. In a lab cell, one second is a billion instructions, and idle time passes
+    /// sixty times as fast as on the host. A slow host therefore has five seconds to answer.
     /// </summary>
     private static readonly TimeSpan s_wait = TimeSpan.FromMinutes(5);
 
-    /// <summary>For the process of one measurement, all its waits together.</summary>
+    /// <summary>Limits the process of one measurement, including all its waits.</summary>
     public static TimeSpan Measurement { get; } = 3 * s_wait;
 
     public static async Task InTime(this Task task, string what)

@@ -1,3 +1,5 @@
+using System.Runtime;
+using KernelTls.Bench.Modes;
 using KernelTls.Bench.Report;
 using KernelTls.Bench.Scenarios;
 using KernelTls.Bench.Servers;
@@ -5,8 +7,9 @@ using KernelTls.Bench.Servers;
 namespace KernelTls.Bench;
 
 /// <summary>
-/// Runs a scenario in rounds and reads what the process that counts has used. Where a guest nanosecond is an instruction (eng/lab
-/// --instruction-count), processor time is an instruction count, user and kernel alike.
+/// Runs a scenario in rounds and reads the processor time of the measured process. In a guest whose nanosecond is one
+/// instruction (eng/lab --instruction-count), processor time is an instruction count that includes user and kernel
+/// mode.
 /// </summary>
 internal static class Meter
 {
@@ -14,17 +17,18 @@ internal static class Meter
     private const int ProfiledRounds = 10;
     private const int MostWarmUpRounds = 30;
 
-    // So many rounds in a row, each as the one before.
+    // The scenario has settled when this number of consecutive rounds agree.
     private const int SettledRounds = 3;
     private const double Settled = 0.01;
     private const double InstructionsPerMillisecond = 1_000_000;
 
-    // How much longer the round is that allocation is counted by. What a round itself allocates differs by some hundred bytes:
-    // no goal of bytes may take them for its operations', so there are many more of those.
+    // The factor by which the round that measures allocation is longer. The allocation of a round itself varies by some
+    // hundred bytes. A goal in bytes must not attribute those bytes to the operations, so such a round has many more
+    // operations.
     private const int LongerRound = 2;
     private const int MoreOperations = 600;
 
-    /// <summary>A pause for the compiler, which has a thread of its own.</summary>
+    /// <summary>The pause in which the compiler's thread can work.</summary>
     public static readonly TimeSpan Compilation = TimeSpan.FromMilliseconds(400);
 
     public static async Task<Measurement> MeasureAsync(string name, string mode, Scenario scenario)
@@ -39,7 +43,8 @@ internal static class Meter
         await scenario.PrepareAsync().InTime("the first connection");
         int warmUpRounds = await WarmUpAsync(scenario);
 
-        // The first of all is not kept: it wakes threads that the pause has put to sleep, and code is compiled for its being awaited here.
+        // Discard the first round. It wakes threads that slept during the pause, and the runtime compiles the code that
+        // awaits it here.
         _ = await RunRoundAsync(scenario, operations);
         double[] rounds = new double[MeasuredRounds];
         long allocated = 0;
@@ -49,16 +54,37 @@ internal static class Meter
             rounds[i] = instructions / operations;
         }
 
-        // Without those of the round itself: by how much a longer round allocates more.
+        // Exclude the allocation of the round itself: measure the additional allocation of a longer round.
         double? allocatedPerOp = null;
         if (scenario.MeasuredProcess == Environment.ProcessId)
         {
-            // Awaited here: a method for it would allocate its own state within the round.
+            // Await the round here. A separate method would allocate its state during the round.
             long byMore = (await RunRoundAsync(scenario, longer)).Allocated;
             allocatedPerOp = Math.Max(0, (double)(byMore - allocated) / (longer - operations));
         }
 
-        return Measurement.Of(name, mode, Measurement.Instructions, allocatedPerOp, rounds) with { WarmUpRounds = warmUpRounds + 1 };
+        return Measurement.Of(name, mode, Measurement.Instructions, allocatedPerOp, rounds) with
+        {
+            WarmUpRounds = warmUpRounds + 1,
+            Load = scenario.Concurrency > 1 ? await LoadMeter.MeasureAsync(scenario, hasTls: mode != ModeTable.Floor) : null,
+        };
+    }
+
+    /// <summary>Measures what a process does first: one round without warm-up, the compiler's work included.</summary>
+    public static async Task<Measurement> MeasureStartAsync(string name, string mode, Scenario scenario)
+    {
+        await scenario.PrepareAsync().InTime("the server");
+        long methods = JitInfo.GetCompiledMethodCount();
+        TimeSpan before = ProcessClock.Read(scenario.MeasuredProcess);
+        await scenario.RunAsync(scenario.OperationsPerRound).InTime($"the first {scenario.OperationsPerRound} operations");
+        TimeSpan used = ProcessClock.Read(scenario.MeasuredProcess) - before;
+        methods = JitInfo.GetCompiledMethodCount() - methods;
+        scenario.Verify();
+        double instructions = used.TotalMilliseconds * InstructionsPerMillisecond;
+        return Measurement.Of(name, mode, Measurement.Instructions, null, [instructions / scenario.OperationsPerRound]) with
+        {
+            CompiledMethods = methods,
+        };
     }
 
     public static async Task ProfileAsync(Scenario scenario)
@@ -68,7 +94,7 @@ internal static class Meter
         await Profiler.ProfileAsync(scenario.MeasuredProcess, () => RunRoundAsync(scenario, ProfiledRounds * scenario.OperationsPerRound));
     }
 
-    /// <summary>How many rounds it took.</summary>
+    /// <summary>Runs rounds until the scenario has settled and returns their number.</summary>
     private static async Task<int> WarmUpAsync(Scenario scenario)
     {
         double last = double.MaxValue;

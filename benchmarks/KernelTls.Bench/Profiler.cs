@@ -3,12 +3,15 @@ using System.Runtime.InteropServices;
 
 namespace KernelTls.Bench;
 
-/// <summary>perf, sampling by processor time: where a nanosecond is an instruction, a profile by instructions.</summary>
+/// <summary>
+/// Profiles a process with perf, which samples by processor time. In a guest whose nanosecond is one instruction, the
+/// profile counts instructions.
+/// </summary>
 internal sealed partial class Profiler : IDisposable
 {
     private const int OwnerOnly = 0x180;
 
-    // Of each report: what is below is told by what is above.
+    // The maximum size of each report. The entries below it add nothing that the entries above do not show.
     private const int MostLines = 40;
     private const int MostColumns = 140;
 
@@ -30,21 +33,24 @@ internal sealed partial class Profiler : IDisposable
         }
     }
 
-    /// <summary>Samples the whole machine while <paramref name="work"/> runs, and prints what the process's part of it was.</summary>
+    /// <summary>
+    /// Samples the whole machine while <paramref name="work"/> runs and prints the part of the process.
+    /// </summary>
     public static async Task ProfileAsync(int processId, Func<Task> work)
     {
         using Profiler profiler = new(processId);
 
-        // Frequencies are prime, so that they do not fall into step with anything.
+        // The frequencies are prime, so that they do not synchronize with periodic work.
         await profiler.RecordAsync(work, "cpu-clock", "-F", "9973");
         await profiler.ReportAsync("by image", "--sort", "dso");
         await profiler.ReportAsync("by function", "--sort", "dso,symbol");
 
-        // The kernel knows its own stacks.
+        // The kernel can unwind its stacks.
         await profiler.RecordAsync(work, "cpu-clock:k", "-F", "9973", "-g");
         await profiler.ReportAsync("of the kernel's part, by function, with all that it calls", "--children", "-g", "none", "--sort", "symbol");
 
-        // Stacks by unwinding tables, because Debian's libraries have no frame pointers: slow to read, hence fewer.
+        // Unwind stacks with unwind tables, because Debian's libraries have no frame pointers. That is slow, so there
+        // are fewer samples.
         await profiler.RecordAsync(work, "cpu-clock", "-F", "499", "--call-graph", "dwarf,16384", "-m", "8M");
         await profiler.ReportAsync("by function, with all that it calls", "--children", "-g", "none", "--sort", "symbol");
     }
@@ -56,7 +62,7 @@ internal sealed partial class Profiler : IDisposable
         using Process perf = Process.Start(Describe(
             ["record", "-q", "-a", "-e", clock, .. sampling, "-D", "-1", "--control", $"fifo:{_control},{_answer}", "-o", _data]))!;
 
-        // Opened for both directions, which waits for nobody.
+        // Open the pipe for both directions, so that opening it does not block.
         await using FileStream control = new(_control, FileMode.Open, FileAccess.ReadWrite, FileShare.ReadWrite, bufferSize: 0);
         await using FileStream answer = new(_answer, FileMode.Open, FileAccess.ReadWrite, FileShare.ReadWrite, bufferSize: 0);
         using StreamReader answers = new(answer);
@@ -92,7 +98,10 @@ internal sealed partial class Profiler : IDisposable
         }
     }
 
-    /// <summary>Debian's libraries have no names for much of what is in them: "by image" tells of that.</summary>
+    /// <summary>
+    /// Indicates whether a line is printed. Lines without a function name are omitted, because Debian's libraries have
+    /// no names for most of their functions. The report "by image" includes those functions.
+    /// </summary>
     private static bool IsTelling(string line) => !string.IsNullOrWhiteSpace(line) && !line.Contains("0x0000", StringComparison.Ordinal);
 
     private static ProcessStartInfo Describe(params string[] arguments) => new("perf", arguments);

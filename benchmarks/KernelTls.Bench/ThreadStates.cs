@@ -3,12 +3,15 @@ using System.Text;
 
 namespace KernelTls.Bench;
 
-/// <summary>What the threads of a process, and of those it has started, are at: for a measurement that does not end.</summary>
+/// <summary>Describes the threads of a process and of its descendants, for a measurement that does not end.</summary>
 internal static class ThreadStates
 {
     private const string Processes = "/proc";
 
-    /// <summary>A line for each thread: its name, its state, where in the kernel it waits, and what it has used of the processor.</summary>
+    /// <summary>
+    /// Returns a line for each thread with its name, its state, the kernel function in which it waits, and its
+    /// processor time.
+    /// </summary>
     public static string Describe(int processId)
     {
         StringBuilder text = new();
@@ -27,7 +30,7 @@ internal static class ThreadStates
         return text.ToString();
     }
 
-    /// <summary>Nothing, where it has ended.</summary>
+    /// <summary>Returns the processor time of a thread, or zero if it has ended.</summary>
     internal static TimeSpan UsedBy(string thread)
     {
         string[] schedule = Read(Path.Combine(thread, "schedstat")).Split(' ');
@@ -47,7 +50,7 @@ internal static class ThreadStates
         return family;
     }
 
-    /// <summary>The letter behind the name, proc_pid_stat(5).</summary>
+    /// <summary>Returns the letter after the name in the thread's stat file (proc_pid_stat(5)).</summary>
     private static char StateOf(string thread)
     {
         string stat = Read(Path.Combine(thread, "stat"));
@@ -55,7 +58,7 @@ internal static class ThreadStates
         return state < stat.Length ? stat[state] : '?';
     }
 
-    /// <summary>Processes and threads end while they are looked at.</summary>
+    /// <summary>Lists the entries of a directory. Processes and threads can end during the call.</summary>
     internal static string[] List(string directory)
     {
         try

@@ -6,7 +6,7 @@ using KernelTls.Bench;
 
 namespace KernelTls.Microbenchmarks;
 
-/// <summary>Both ends of connections over loopback, one after the other.</summary>
+/// <summary>Represents both ends of connections over loopback, which are opened one after another.</summary>
 internal sealed class ConnectionPair : IDisposable
 {
     private readonly StreamMode _mode;

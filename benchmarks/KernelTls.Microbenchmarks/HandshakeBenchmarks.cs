@@ -3,7 +3,10 @@ using BenchmarkDotNet.Attributes;
 
 namespace KernelTls.Microbenchmarks;
 
-/// <summary>Connection, handshake, one byte back (with the tickets), close; both ends.</summary>
+/// <summary>
+/// Measures both ends of a connection: connect, handshake, one byte from the server (with the session tickets) and
+/// close.
+/// </summary>
 public class HandshakeBenchmarks
 {
     private readonly byte[] _byte = [42];
@@ -17,7 +20,8 @@ public class HandshakeBenchmarks
 
     public static IEnumerable<StreamMode> Modes => StreamModes.Available;
 
-    // BenchmarkDotNet does not wait for an asynchronous one in this process. The first handshake is the one to resume.
+    // In this process, BenchmarkDotNet does not wait for an asynchronous method. The first handshake creates the
+    // session to resume.
     [GlobalSetup]
     public void SetUp()
     {

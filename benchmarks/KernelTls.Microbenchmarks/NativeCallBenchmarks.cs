@@ -5,7 +5,9 @@ using KernelTls.Interop;
 
 namespace KernelTls.Microbenchmarks;
 
-/// <summary>What a call of the shim costs: calls that it refuses at once, because of a size of 0.</summary>
+/// <summary>
+/// Measures the cost of a call to the native shim. The shim rejects these calls immediately because their size is 0.
+/// </summary>
 public unsafe class NativeCallBenchmarks
 {
     private readonly Socket _socket = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
@@ -31,7 +33,7 @@ public unsafe class NativeCallBenchmarks
         }
     }
 
-    /// <summary>With a reference taken to the socket for the time of the call.</summary>
+    /// <summary>Measures a call that holds a reference to the socket.</summary>
     [Benchmark]
     public int WithHandle()
     {

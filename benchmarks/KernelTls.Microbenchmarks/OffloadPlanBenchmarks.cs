@@ -5,7 +5,7 @@ using KernelTls.Offload;
 
 namespace KernelTls.Microbenchmarks;
 
-/// <summary>The decision that each connection costs after its handshake.</summary>
+/// <summary>Measures the cost of the decision that each connection makes after its handshake.</summary>
 public class OffloadPlanBenchmarks
 {
     private readonly OffloadFacts _inKernel = Facts(switched: true);

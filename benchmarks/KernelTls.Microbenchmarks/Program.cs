@@ -1,4 +1,5 @@
-// Options are BenchmarkDotNet's (--filter, --list, --exporters …), and --smoke: each benchmark once, in seconds.
+// The options are those of BenchmarkDotNet (--filter, --list, --exporters …) and --smoke. The latter runs each
+// benchmark once and takes seconds.
 using BenchmarkDotNet.Configs;
 using BenchmarkDotNet.Diagnosers;
 using BenchmarkDotNet.Jobs;
@@ -8,7 +9,8 @@ using BenchmarkDotNet.Toolchains.InProcess.Emit;
 
 const string Smoke = "--smoke";
 
-// In this process: a VM cell has no SDK to build others with, and figures of the two kinds are not to be compared.
+// Run the benchmarks in this process. A VM cell has no SDK to build other processes, and figures of the two kinds must
+// not be compared.
 Job job = (args.Contains(Smoke) ? Job.Dry : Job.Default).WithToolchain(InProcessEmitToolchain.Instance);
 IConfig config = DefaultConfig.Instance
     .AddJob(job)

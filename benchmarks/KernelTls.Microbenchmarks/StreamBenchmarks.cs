@@ -3,7 +3,7 @@ using BenchmarkDotNet.Attributes;
 
 namespace KernelTls.Microbenchmarks;
 
-/// <summary>One write at one end, and reads at the other until all is there.</summary>
+/// <summary>Measures one write at one end and reads at the other end until all data has arrived.</summary>
 public class StreamBenchmarks
 {
     private byte[] _sent = [];
@@ -20,7 +20,7 @@ public class StreamBenchmarks
 
     public static IEnumerable<StreamMode> Modes => StreamModes.Available;
 
-    // BenchmarkDotNet does not wait for an asynchronous one in this process.
+    // In this process, BenchmarkDotNet does not wait for an asynchronous method.
     [GlobalSetup]
     public void SetUp()
     {

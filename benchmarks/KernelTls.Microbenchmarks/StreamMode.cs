@@ -2,22 +2,22 @@ using System.Net.Security;
 
 namespace KernelTls.Microbenchmarks;
 
-/// <summary>Who does the work.</summary>
+/// <summary>Specifies the component that performs TLS.</summary>
 public enum StreamMode
 {
-    /// <summary>SslStream itself.</summary>
+    /// <summary>The stock SslStream.</summary>
     Stock,
 
-    /// <summary>OpenSSL on the socket, without the kernel.</summary>
+    /// <summary>OpenSSL on the socket, without kernel TLS.</summary>
     DirectOpenSsl,
 
-    /// <summary>The kernel, both ways.</summary>
+    /// <summary>Kernel TLS in both directions.</summary>
     Kernel,
 }
 
 internal static class StreamModes
 {
-    /// <summary>Those that there are here.</summary>
+    /// <summary>Gets the modes that this machine supports.</summary>
     public static IEnumerable<StreamMode> Available => Enum.GetValues<StreamMode>().Where(m => m != StreamMode.Kernel || KtlsPlatform.IsSupported);
 
     public static SslStream Create(this StreamMode mode, Stream transport) => mode switch

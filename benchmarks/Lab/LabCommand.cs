@@ -7,7 +7,7 @@ using KernelTls.Lab.Streams;
 
 namespace KernelTls.Lab;
 
-/// <summary>The command line, and the one place that turns outcomes into exit codes.</summary>
+/// <summary>Defines the command line. Only this class maps outcomes to exit codes.</summary>
 internal static class LabCommand
 {
     private const int Ok = 0;
@@ -15,7 +15,10 @@ internal static class LabCommand
     private const int WrongUsage = 2;
     private const int Interrupted = 130;
 
-    /// <summary>A server has results to tell and connections to close, on a machine that may be slow.</summary>
+    /// <summary>
+    /// The limit within which a server has to report its results and close its connections, on a machine that may be
+    /// slow.
+    /// </summary>
     private static readonly TimeSpan s_timeToEnd = TimeSpan.FromSeconds(60);
 
     public static RootCommand Create() => new(
@@ -37,7 +40,9 @@ internal static class LabCommand
         return arguments.Errors.Count > 0 ? WrongUsage : exitCode;
     }
 
-    /// <summary>A server ends well by a signal; what measures does not.</summary>
+    /// <summary>
+    /// Sets the action of a command. A signal ends a server successfully, but it interrupts a measurement.
+    /// </summary>
     public static void SetAction(this Command command, bool isServer, Func<ParseResult, CancellationToken, Task> run) =>
         command.SetAction(async (arguments, cancellationToken) =>
         {

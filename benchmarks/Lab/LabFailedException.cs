@@ -1,6 +1,6 @@
 namespace KernelTls.Lab;
 
-/// <summary>A run that came to no result; the message is what the user reads.</summary>
+/// <summary>The exception that is thrown when a run has no result. The message is shown to the user.</summary>
 internal sealed class LabFailedException : Exception
 {
     public LabFailedException(string message)

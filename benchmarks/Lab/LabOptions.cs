@@ -4,8 +4,8 @@ using System.CommandLine.Parsing;
 namespace KernelTls.Lab;
 
 /// <summary>
-/// Options that are named as the variables of the reference scenarios, and take no value that would measure something else
-/// than was asked for.
+/// Creates options with the names of the variables in the reference scenarios. The options reject values that would
+/// measure something other than the requested scenario.
 /// </summary>
 internal static class LabOptions
 {
@@ -15,7 +15,7 @@ internal static class LabOptions
         DefaultValueFactory = _ => "127.0.0.1",
     };
 
-    /// <param name="lowest">Zero where the system may choose.</param>
+    /// <param name="lowest">The lowest port. It is 0 if the system may choose the port.</param>
     public static Option<int> ServerPort(int lowest) => Number("--serverPort", 5000, lowest, ushort.MaxValue, "The server's TCP port.");
 
     public static Option<double> Warmup() => Seconds("--warmup", 15, 0, "Seconds before anything counts; goes on until something was done.");
@@ -27,7 +27,7 @@ internal static class LabOptions
         Option<int> option = new(name) { Description = description, DefaultValueFactory = _ => value };
         option.Validators.Add(result =>
         {
-            // What is no number is the parser's to refuse.
+            // The parser rejects values that are not numbers.
             if (result.Tokens is [{ } token] && int.TryParse(token.Value, out int number) && (number < lowest || number > highest))
             {
                 result.AddError($"{name} is {number}; expected {lowest} to {highest}.");
@@ -39,7 +39,7 @@ internal static class LabOptions
     public static Option<bool> Switch(string name, bool value, string description) =>
         new(name) { Description = description, DefaultValueFactory = _ => value, Arity = ArgumentArity.ExactlyOne };
 
-    /// <summary>One of a few names; the first is the default.</summary>
+    /// <summary>Creates an option that accepts one of the given names. The first name is the default.</summary>
     public static Option<string> Choice(string name, string description, params string[] names)
     {
         Option<string> option = new(name) { Description = description, DefaultValueFactory = _ => names[0] };
@@ -47,7 +47,10 @@ internal static class LabOptions
         return option;
     }
 
-    /// <summary>While a command is validated, an option that was not given has no value yet.</summary>
+    /// <summary>
+    /// Returns the value of an option, or its default. While a command is validated, an option that was not given has
+    /// no value yet.
+    /// </summary>
     public static T ValueOf<T>(this CommandResult result, Option<T> option) =>
         (result.GetResult(option) is { Implicit: false } given ? given.GetValueOrDefault<T>() : (T)option.GetDefaultValue()!)!;
 

@@ -6,7 +6,7 @@ using Microsoft.AspNetCore.Hosting;
 
 namespace KernelTls.Bench.Modes;
 
-/// <summary>This library's stream, one of its data paths.</summary>
+/// <summary>Represents this library's stream with one of its data paths.</summary>
 internal sealed class KtlsStreamMode : SslStreamMode
 {
     // linux/tls.h
@@ -28,11 +28,12 @@ internal sealed class KtlsStreamMode : SslStreamMode
         _configure = configure;
         _configure(_options);
 
-        // Here the library tries the kernel out, with sockets that the kernel counts: not while anything is measured.
+        // The library probes the kernel here, with sockets that the kernel counts. This must not happen during a
+        // measurement.
         _ = KtlsPlatform.IsSupported;
     }
 
-    /// <summary>Which ends are this library's; the others are the stock stream's.</summary>
+    /// <summary>Specifies the ends that use this library. The other ends use the stock stream.</summary>
     [Flags]
     private enum Ends
     {
@@ -45,18 +46,20 @@ internal sealed class KtlsStreamMode : SslStreamMode
 
     public override int KernelEnds => _path != KtlsDataPath.Kernel ? 0 : _ends == Ends.Both ? 2 : 1;
 
-    /// <summary>OpenSSL on the socket, without the kernel.</summary>
+    /// <summary>Creates the mode in which OpenSSL works on the socket without kernel TLS.</summary>
     public static KtlsStreamMode Direct(string name, BenchCertificates certificates, bool resume) =>
-        new(name, certificates, resume, KtlsDataPath.OpenSsl, Ends.Both, options =>
-        {
-            options.Mode = KtlsMode.Disabled;
-            options.DirectOpenSsl = true;
-        });
+        new(name, certificates, resume, KtlsDataPath.OpenSsl, Ends.Both, PreferOpenSsl);
+
+    public static KtlsStreamMode DirectClient(string name, BenchCertificates certificates, bool resume) =>
+        new(name, certificates, resume, KtlsDataPath.OpenSsl, Ends.Client, PreferOpenSsl);
+
+    public static KtlsStreamMode DirectServer(string name, BenchCertificates certificates, bool resume) =>
+        new(name, certificates, resume, KtlsDataPath.OpenSsl, Ends.Server, PreferOpenSsl);
 
     public static KtlsStreamMode Kernel(string name, BenchCertificates certificates, bool resume) =>
         new(name, certificates, resume, KtlsDataPath.Kernel, Ends.Both, Require);
 
-    /// <summary>The kernel decrypts straight into the receiver's memory.</summary>
+    /// <summary>Creates the mode in which the kernel decrypts directly into the receiver's memory.</summary>
     public static KtlsStreamMode KernelWithoutPadding(string name, BenchCertificates certificates, bool resume) =>
         new(name, certificates, resume, KtlsDataPath.Kernel, Ends.Both, options =>
         {
@@ -108,6 +111,12 @@ internal sealed class KtlsStreamMode : SslStreamMode
         _ends.HasFlag(isServer ? Ends.Server : Ends.Client)
             ? new KtlsStream(transport, leaveInnerStreamOpen: false, _options)
             : base.Create(transport, isServer);
+
+    private static void PreferOpenSsl(KtlsOptions options)
+    {
+        options.Mode = KtlsMode.Disabled;
+        options.DirectOpenSsl = true;
+    }
 
     private static void Require(KtlsOptions options) => options.Mode = KtlsMode.Required;
 

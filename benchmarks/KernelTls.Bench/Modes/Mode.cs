@@ -5,37 +5,40 @@ using Microsoft.AspNetCore.Server.Kestrel.Core;
 
 namespace KernelTls.Bench.Modes;
 
-/// <summary>One way of getting bytes from one end to the other: what is compared.</summary>
+/// <summary>Represents one of the compared ways to transfer bytes between two ends.</summary>
 internal abstract class Mode
 {
     private const int FileBufferSize = 64 * 1024;
 
     private byte[]? _fileBuffer;
 
-    /// <summary>As on the command line and in results.</summary>
+    /// <summary>Gets the name on the command line and in results.</summary>
     public abstract string Name { get; }
 
-    /// <summary>At how many of a connection's two ends the kernel encrypts and decrypts; it counts those sockets.</summary>
+    /// <summary>
+    /// Gets the number of ends of a connection, out of two, at which the kernel encrypts and decrypts. The kernel
+    /// counts these sockets.
+    /// </summary>
     public virtual int KernelEnds => 0;
 
-    /// <summary>As <see cref="KernelEnds"/>, of a connection between HttpClient and Kestrel.</summary>
+    /// <summary>Gets the value of <see cref="KernelEnds"/> for a connection between HttpClient and Kestrel.</summary>
     public virtual int HttpKernelEnds => KernelEnds;
 
-    /// <summary>There are certificates and sessions in this mode.</summary>
+    /// <summary>Gets a value that indicates whether this mode has certificates and sessions.</summary>
     public virtual bool HasHandshake => true;
 
-    /// <summary>The client's end of a connection; owns the socket.</summary>
+    /// <summary>Creates the client's end of a connection, which takes ownership of the socket.</summary>
     public abstract Task<Stream> ConnectAsync(Socket socket);
 
-    /// <summary>The server's end of a connection; owns the socket.</summary>
+    /// <summary>Creates the server's end of a connection, which takes ownership of the socket.</summary>
     public abstract Task<Stream> AcceptAsync(Socket socket);
 
-    /// <summary>Says that nothing more will be sent, so that the peer's next read is the end of the stream.</summary>
+    /// <summary>Announces the end of the data, so that the peer's next read returns the end of the stream.</summary>
     public abstract Task EndSendingAsync(Stream stream);
 
     /// <summary>
-    /// Sends a whole file. Where the stream has no way of its own: read and write, by what is cheapest on the stock stream, a
-    /// read from the page cache without changing threads, and a buffer of four whole records.
+    /// Sends a whole file. A stream without a method to send files reads and writes in the way that is cheapest for the
+    /// stock stream. It reads from the page cache without a change of thread and uses a buffer of four full records.
     /// </summary>
     public virtual async ValueTask SendFileAsync(Stream stream, BenchFile file)
     {
@@ -48,13 +51,15 @@ internal abstract class Mode
         }
     }
 
-    /// <summary>What the URIs of requests begin with.</summary>
+    /// <summary>Gets the scheme of request URIs.</summary>
     public virtual string Scheme => Uri.UriSchemeHttps;
 
-    /// <summary>HttpClient and Kestrel resume sessions where they may.</summary>
+    /// <summary>
+    /// Gets a value that indicates whether HttpClient and Kestrel resume sessions if the options permit it.
+    /// </summary>
     public virtual bool ResumesHttp => true;
 
-    /// <summary>HttpClient's connections to <see cref="BenchCertificates.Host"/>.</summary>
+    /// <summary>Creates the handler for HttpClient's connections to <see cref="BenchCertificates.Host"/>.</summary>
     public abstract SocketsHttpHandler CreateHandler();
 
     public virtual void ConfigureServer(IWebHostBuilder server)
@@ -63,12 +68,12 @@ internal abstract class Mode
 
     public abstract void ConfigureEndpoint(ListenOptions endpoint);
 
-    /// <summary>Throws unless the stream, over this socket, is in this mode.</summary>
-    /// <exception cref="BenchFailedException">It is in another.</exception>
+    /// <summary>Verifies that the stream over this socket is in this mode.</summary>
+    /// <exception cref="BenchFailedException">The stream is in another mode.</exception>
     public abstract void Verify(Stream stream, Socket socket);
 
-    /// <summary>Throws unless the kernel has counted what so many connections come to.</summary>
-    /// <exception cref="BenchFailedException">It has not.</exception>
+    /// <summary>Verifies that the kernel's counters match this number of connections.</summary>
+    /// <exception cref="BenchFailedException">The counters do not match.</exception>
     public void Verify(KernelCounters counted, int connections) => VerifyEnds(counted, connections, KernelEnds);
 
     /// <inheritdoc cref="Verify(KernelCounters, int)"/>

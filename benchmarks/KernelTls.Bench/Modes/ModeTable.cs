@@ -1,15 +1,34 @@
 namespace KernelTls.Bench.Modes;
 
-/// <summary>All modes, in the order of the table: of connections with both ends here, and of servers in a process of their own.</summary>
+/// <summary>
+/// Defines all modes in the order of the table: modes of connections with both ends in this process, and modes of
+/// servers in a separate process.
+/// </summary>
 internal static class ModeTable
 {
     public const string Floor = "plain";
     public const string Stock = "sslstream";
     public const string Opponent = "poc";
+    public const string Direct = "direct";
+    public const string DirectClient = "direct-client";
+    public const string DirectServer = "direct-server";
     public const string Kernel = "ktls";
 
-    /// <summary>As <see cref="Kernel"/>, in a process whose runtime has no meters and event sources: what they cost while nobody listens.</summary>
+    /// <summary>
+    /// The mode <see cref="Kernel"/> in which the kernel decrypts directly into the receiver's memory.
+    /// </summary>
+    public const string KernelWithoutPadding = "ktls-nopad";
+    public const string KernelClient = "ktls-client";
+    public const string KernelServer = "ktls-server";
+
+    /// <summary>
+    /// The mode <see cref="Kernel"/> in a process whose runtime has no meters and event sources. It shows their cost
+    /// without listeners.
+    /// </summary>
     public const string KernelWithoutTelemetry = "ktls-no-telemetry";
+
+    /// <summary>The mode that uses TlsSocketSession of .NET 11, only in rows of streams.</summary>
+    public const string TlsSession = "tlssession";
     public const string Nginx = "nginx";
     public const string NginxKernel = "nginx-ktls";
 
@@ -19,20 +38,35 @@ internal static class ModeTable
     [
         (Floor, (_, _, _) => new PlainMode()),
         (Stock, (_, certificates, resume) => new SslStreamMode(certificates, resume)),
-        ("direct", KtlsStreamMode.Direct),
+        (Direct, KtlsStreamMode.Direct),
         (Opponent, (_, certificates, resume) => new PocMode(certificates, resume)),
+        (TlsSession, (_, certificates, resume) => new TlsSessionMode(certificates, resume)),
         (Kernel, KtlsStreamMode.Kernel),
-        ("ktls-nopad", KtlsStreamMode.KernelWithoutPadding),
+        (KernelWithoutPadding, KtlsStreamMode.KernelWithoutPadding),
         (KernelWithoutTelemetry, WithoutTelemetry),
-        ("ktls-client", KtlsStreamMode.KernelClient),
-        ("ktls-server", KtlsStreamMode.KernelServer),
+        (KernelClient, KtlsStreamMode.KernelClient),
+        (KernelServer, KtlsStreamMode.KernelServer),
+        (DirectClient, KtlsStreamMode.DirectClient),
+        (DirectServer, KtlsStreamMode.DirectServer),
     ];
 
-    public static IReadOnlyList<string> Connections { get; } = [.. s_modes.Select(mode => mode.Name)];
+    /// <summary>Gets the modes of streams.</summary>
+    public static IReadOnlyList<string> Streams { get; } = [.. s_modes.Select(mode => mode.Name)];
+
+    /// <summary>
+    /// Gets the modes that support all operations of connections: they send files, resume sessions and carry HttpClient
+    /// and Kestrel.
+    /// </summary>
+    public static IReadOnlyList<string> Connections { get; } = [.. Streams.Where(mode => mode != TlsSession)];
 
     public static IReadOnlyList<string> Servers { get; } = [NginxKernel, Nginx, Stock, Kernel];
 
-    public static IReadOnlyList<string> Names { get; } = [.. Connections.Union(Servers)];
+    /// <summary>
+    /// Gets the modes with kernel TLS at both ends of a connection, at the client's end and at the server's end.
+    /// </summary>
+    public static IReadOnlyList<string> KernelEnds { get; } = [Kernel, KernelClient, KernelServer];
+
+    public static IReadOnlyList<string> Names { get; } = [.. Streams.Union(Servers)];
 
     private static KtlsStreamMode WithoutTelemetry(string name, BenchCertificates certificates, bool resume)
     {

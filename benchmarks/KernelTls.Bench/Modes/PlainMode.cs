@@ -4,7 +4,7 @@ using Microsoft.AspNetCore.Server.Kestrel.Core;
 
 namespace KernelTls.Bench.Modes;
 
-/// <summary>No TLS: the floor.</summary>
+/// <summary>Represents connections without TLS, the floor of all modes.</summary>
 internal sealed class PlainMode : Mode
 {
     public override string Name => "plain";
@@ -26,7 +26,7 @@ internal sealed class PlainMode : Mode
         return Task.CompletedTask;
     }
 
-    /// <summary>The floor is the kernel's own way.</summary>
+    /// <summary>Sends the file with the kernel's sendfile, because this mode is the floor.</summary>
     public override ValueTask SendFileAsync(Stream stream, BenchFile file) =>
         ((NetworkStream)stream).Socket.SendFileAsync(file.Path);
 

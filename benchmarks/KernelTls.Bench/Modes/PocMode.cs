@@ -6,7 +6,7 @@ using Microsoft.AspNetCore.Server.Kestrel.Core;
 
 namespace KernelTls.Bench.Modes;
 
-/// <summary>The closed proof of concept's way: what this library has to beat.</summary>
+/// <summary>Represents the closed proof of concept, which this library has to beat.</summary>
 internal sealed class PocMode : Mode
 {
     private readonly PocContext _context;
@@ -22,10 +22,13 @@ internal sealed class PocMode : Mode
 
     public override int KernelEnds => 2;
 
-    /// <summary>It had no server.</summary>
+    /// <summary>Gets one kernel TLS end, because the proof of concept had no server.</summary>
     public override int HttpKernelEnds => 1;
 
-    /// <summary>TLS is the connect callback's: HttpClient would put its own over it.</summary>
+    /// <summary>
+    /// Gets the scheme http, because the connect callback provides TLS. For https, HttpClient would add a second layer
+    /// of TLS.
+    /// </summary>
     public override string Scheme => Uri.UriSchemeHttp;
 
     public override bool ResumesHttp => false;
@@ -52,7 +55,9 @@ internal sealed class PocMode : Mode
         },
     };
 
-    /// <summary>HTTP/2 requests name their scheme, and the client's is http.</summary>
+    /// <summary>
+    /// Allows requests with another scheme. HTTP/2 requests contain their scheme, and the client's scheme is http.
+    /// </summary>
     public override void ConfigureServer(IWebHostBuilder server) =>
         server.ConfigureKestrel(options => options.AllowAlternateSchemes = true);
 

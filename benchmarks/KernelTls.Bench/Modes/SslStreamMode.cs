@@ -6,7 +6,7 @@ using Microsoft.AspNetCore.Server.Kestrel.Core;
 
 namespace KernelTls.Bench.Modes;
 
-/// <summary>The stock stream: what everything else is a ratio to.</summary>
+/// <summary>Represents the stock stream, the reference for the ratios of all other modes.</summary>
 internal class SslStreamMode : Mode
 {
     private readonly BenchCertificates _certificates;
@@ -14,14 +14,15 @@ internal class SslStreamMode : Mode
     private readonly SslClientAuthenticationOptions _client;
     private readonly SslServerAuthenticationOptions _server;
 
-    /// <param name="certificates">The server's certificate, and the client's trust.</param>
-    /// <param name="resume">Both ends resume sessions.</param>
+    /// <param name="certificates">The server's certificate and the client's trust.</param>
+    /// <param name="resume">Whether both ends resume sessions.</param>
     public SslStreamMode(BenchCertificates certificates, bool resume)
     {
         _certificates = certificates;
         _resume = resume;
 
-        // No CipherSuitesPolicy: it would keep the stock stream from resuming. The default is what Verify asks for.
+        // Do not set a CipherSuitesPolicy, because it would prevent the stock stream from resuming sessions. Verify
+        // checks for the default cipher suite.
         _client = new SslClientAuthenticationOptions
         {
             TargetHost = BenchCertificates.Host,

@@ -2,7 +2,9 @@ using System.Runtime.InteropServices;
 
 namespace KernelTls.Bench.Poc;
 
-/// <summary>The few functions of libssl that the proof of concept lives on; the image is the one that .NET has loaded.</summary>
+/// <summary>
+/// Declares the functions of libssl that the proof of concept uses. The library is the image that .NET has loaded.
+/// </summary>
 internal static unsafe partial class LibSsl
 {
     public const ulong OptionEnableKtls = 1 << 3;

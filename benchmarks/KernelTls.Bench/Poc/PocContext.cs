@@ -5,12 +5,18 @@ using System.Security.Cryptography.X509Certificates;
 
 namespace KernelTls.Bench.Poc;
 
-/// <summary>Makes the proof of concept's streams: one SSL_CTX for each role, and the client's session for the next connection.</summary>
+/// <summary>
+/// Creates the streams of the proof of concept. It holds one SSL_CTX for each role and the client's session for the
+/// next connection.
+/// </summary>
 internal sealed class PocContext
 {
     private const int ControlServerName = 55;
 
-    /// <summary>As the ALPN extension has them (RFC 7301, section 3.1): the server takes the one that it serves.</summary>
+    /// <summary>
+    /// Gets the protocols in the format of the ALPN extension (RFC 7301, section 3.1). The server selects the protocol
+    /// that it serves.
+    /// </summary>
     private static ReadOnlySpan<byte> HttpProtocols => "\u0002h2\u0008http/1.1"u8;
 
     private readonly BenchCertificates _certificates;
@@ -62,7 +68,7 @@ internal sealed class PocContext
         return stream;
     }
 
-    /// <summary>Keeps the session that came with the tickets, once they have been read.</summary>
+    /// <summary>Keeps the session of the tickets that the client has read.</summary>
     public void KeepSession(PocStream stream)
     {
         if (_resume && stream.IsClient)
@@ -104,7 +110,7 @@ internal sealed class PocContext
         return ssl;
     }
 
-    /// <summary>After the handshake, as the stock stream does it.</summary>
+    /// <summary>Validates the server's certificate after the handshake, as the stock stream does.</summary>
     private void Judge(nint ssl)
     {
         nint handle = LibSsl.SSL_get1_peer_certificate(ssl);

@@ -7,9 +7,9 @@ using System.Security.Authentication;
 namespace KernelTls.Bench.Poc;
 
 /// <summary>
-/// The data path of the closed proof of concept (dotnet/runtime, pull request 125110) at the state that its published figures
-/// are of: reads are SSL_read, one record at a time until there is no more, and a peek at one byte waits for readiness; small
-/// reads go through a buffer of 32 KiB; writes are plain sends to the kernel.
+/// Represents the data path of the closed proof of concept (dotnet/runtime, pull request 125110) in the version that
+/// produced its published figures. A read calls SSL_read for one record at a time until there are no more records. A
+/// peek at one byte waits for readiness. Small reads use a buffer of 32 KiB. Writes are plain sends to the kernel.
 /// </summary>
 internal sealed class PocStream : Stream
 {
@@ -66,7 +66,7 @@ internal sealed class PocStream : Stream
                     await WaitReadableAsync();
                     break;
                 case LibSsl.ErrorWantWrite:
-                    // No way to do it, but the way it was done.
+                    // This is not a proper way to wait, but the proof of concept waited in this way.
                     await Task.Delay(1);
                     break;
                 default:
@@ -75,7 +75,9 @@ internal sealed class PocStream : Stream
         }
     }
 
-    /// <summary>Sends close_notify. The original kept quiet here; an orderly close is what every mode is measured with.</summary>
+    /// <summary>
+    /// Sends close_notify. The original did not send it, but every mode is measured with an orderly close.
+    /// </summary>
     public void EndSending()
     {
         LibSsl.ERR_clear_error();
@@ -161,11 +163,11 @@ internal sealed class PocStream : Stream
         }
         catch (SocketException)
         {
-            // A control record, or the connection's end: SSL_read says which.
+            // The socket has a control record or has reached the end of the connection. SSL_read reports which one.
         }
     }
 
-    /// <summary>One SSL_read is one record: again, until there is no more or no room.</summary>
+    /// <summary>Calls SSL_read until there are no more records or no more room. Each call returns one record.</summary>
     private unsafe int Fill(Span<byte> target, out int error)
     {
         int received = 0;

@@ -3,7 +3,10 @@ using System.Text;
 
 namespace KernelTls.Bench.Report;
 
-/// <summary>Horizontal bars as SVG: some series are bars, others marks across them; a line stands at 1.</summary>
+/// <summary>
+/// Draws a horizontal bar chart as SVG. Some series are bars, and others are marks across the bars. A line marks the
+/// value 1.
+/// </summary>
 internal sealed class BarChart
 {
     private const int LabelWidth = 190;
@@ -28,8 +31,8 @@ internal sealed class BarChart
         _series = series;
     }
 
-    /// <param name="name">Its label.</param>
-    /// <param name="values">One for each series; null: there is none.</param>
+    /// <param name="name">The label of the row.</param>
+    /// <param name="values">One value for each series, or null for a series without a value.</param>
     public void Add(string name, params double?[] values) => _rows.Add((name, values));
 
     public string ToSvg()

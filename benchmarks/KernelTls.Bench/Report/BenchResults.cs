@@ -6,29 +6,36 @@ using KernelTls.Bench.Wall;
 
 namespace KernelTls.Bench.Report;
 
-/// <summary>What --json writes.</summary>
+/// <summary>Represents the content of the file that --json writes.</summary>
 internal sealed record BenchResults(
     string Cell, string Kernel, string OpenSsl, string Runtime, double? CryptoPerByte, IReadOnlyList<Measurement> Rows)
 {
-    /// <summary>The version, where it was measured.</summary>
+    /// <summary>Gets the version of nginx if it was measured.</summary>
     public string? Nginx { get; init; }
 
-    /// <summary>What was to be measured and could not be, each with its reason.</summary>
+    /// <summary>Gets the measurements that failed, each with its reason.</summary>
     public IReadOnlyList<string> Failures { get; init => field = value ?? []; } = [];
+
+    /// <summary>Gets the major version of .NET, or null if it is not known.</summary>
+    [JsonIgnore]
+    public int? RuntimeMajor => Version.TryParse(Runtime.Split(' ')[^1].Split('-')[0], out Version? version) ? version.Major : null;
 
     [JsonIgnore]
     public string Surroundings => $"{Cell}: Linux {Kernel}, {OpenSsl}, {Runtime}{(Nginx is null ? "" : $", {Nginx}")}";
 
-    /// <summary>What was asked for and is not known, a line each: failures, and goals that compare with what was not measured.</summary>
+    /// <summary>
+    /// Gets one line for each missing result: failed measurements, and goals that cannot be checked because they
+    /// compare with a measurement that is missing.
+    /// </summary>
     [JsonIgnore]
     public IEnumerable<string> Gaps =>
     [
         .. Failures.Select(failure => $"not measured: {failure}"),
-        .. Rows.Select(row => Goal.Find(row)?.DescribeUnchecked(row, Rows)).OfType<string>(),
+        .. Rows.Select(row => FindGoal(row)?.DescribeUnchecked(row, Rows)).OfType<string>(),
     ];
 
-    /// <summary>What --json wrote.</summary>
-    /// <exception cref="BenchFailedException">It is something else.</exception>
+    /// <summary>Reads a file that --json wrote.</summary>
+    /// <exception cref="BenchFailedException">The file has another format.</exception>
     public static BenchResults Read(string path)
     {
         try
@@ -43,8 +50,8 @@ internal sealed record BenchResults(
         }
     }
 
-    /// <summary>What machines of the same kind have measured, each its rows.</summary>
-    /// <exception cref="BenchFailedException">They are not of the same kind.</exception>
+    /// <summary>Joins the results of machines of the same kind, each of which measured some of the rows.</summary>
+    /// <exception cref="BenchFailedException">The machines are not of the same kind.</exception>
     public static BenchResults Join(IReadOnlyList<BenchResults> parts)
     {
         BenchResults first = parts[0];
@@ -65,7 +72,10 @@ internal sealed record BenchResults(
         };
     }
 
-    /// <summary>Replaces the file as a whole, or leaves it alone; <see langword="null"/>: there is to be none.</summary>
+    /// <summary>
+    /// Replaces the whole file, or leaves it unchanged if writing fails. Writes nothing if the path is
+    /// <see langword="null"/>.
+    /// </summary>
     public void WriteTo(string? path)
     {
         if (path is not null)
@@ -76,10 +86,16 @@ internal sealed record BenchResults(
         }
     }
 
+    /// <summary>Returns the goal of a row of these results for their runtime, or null if there is none.</summary>
+    public Goal? FindGoal(Measurement row) => Goal.Find(row, RuntimeMajor);
+
     public Measurement? Find(string scenario, string mode) =>
         Rows.FirstOrDefault(row => row.Scenario == scenario && row.Mode == mode);
 
-    /// <summary>What nobody can do without: the row without TLS and, for each byte of payload, bare crypto; null where unknown.</summary>
+    /// <summary>
+    /// Returns the minimum cost of a row: the cost of the row without TLS, and the cost of bare crypto for each byte of
+    /// payload. Returns null if it is not known.
+    /// </summary>
     public double? FloorOf(Measurement row)
     {
         if (row.Mode == ModeTable.Floor || Find(row.Scenario, ModeTable.Floor) is not { } plain)
@@ -98,5 +114,6 @@ internal sealed record BenchResults(
 [JsonSerializable(typeof(PublishedReport))]
 [JsonSerializable(typeof(WallResults))]
 [JsonSerializable(typeof(WallMeasurement))]
+[JsonSerializable(typeof(LoadResults))]
 [JsonSerializable(typeof(IReadOnlyList<Goal>))]
 internal sealed partial class BenchJson : JsonSerializerContext;

@@ -3,21 +3,36 @@ using KernelTls.Bench.Scenarios;
 
 namespace KernelTls.Bench.Report;
 
-/// <summary>What a mode is to come to in a row (goals.json).</summary>
-/// <param name="Scenario">The row.</param>
-/// <param name="Mode">The mode.</param>
-/// <param name="Ratio">At most this, to the row's mode of reference.</param>
-/// <param name="Below">And less than this mode.</param>
-/// <param name="AllocatedPerOp">And at most so many managed bytes.</param>
-/// <param name="PerOp">And at most so much per operation, in the row's unit.</param>
+/// <summary>Represents the goal of a mode in a row (goals.json).</summary>
+/// <param name="Scenario">The name of the row.</param>
+/// <param name="Mode">The name of the mode.</param>
+/// <param name="Ratio">The maximum ratio to the row's mode of reference.</param>
+/// <param name="Below">The mode whose result must be higher.</param>
+/// <param name="AllocatedPerOp">The maximum number of managed bytes allocated per operation.</param>
+/// <param name="PerOp">The maximum result per operation, in the row's unit.</param>
 internal sealed record Goal(string Scenario, string Mode, double? Ratio, string? Below, double? AllocatedPerOp, double? PerOp)
 {
+    /// <summary>Gets the maximum 99th percentile of load, as a ratio to the row's mode of reference.</summary>
+    public double? Percentile99 { get; init; }
+
+    /// <summary>Gets the maximum number of TCP segments of load, as a ratio to the row's mode of reference.</summary>
+    public double? Segments { get; init; }
+
+    /// <summary>
+    /// Gets the major version of .NET to which the goal applies, or null if it applies to any version.
+    /// </summary>
+    public int? Runtime { get; init; }
+
     public static IReadOnlyList<Goal> All { get; } = Load();
 
-    public static Goal? Find(Measurement measured) =>
-        All.FirstOrDefault(goal => goal.Scenario == measured.Scenario && goal.Mode == measured.Mode);
+    /// <param name="measured">The measurement to judge.</param>
+    /// <param name="runtime">The major version of .NET that ran the measurement, or null if it is not known.</param>
+    public static Goal? Find(Measurement measured, int? runtime) => For(runtime).FirstOrDefault(goal => goal.Scenario == measured.Scenario && goal.Mode == measured.Mode);
 
-    /// <summary>A mode of this row may allocate so many bytes and no more.</summary>
+    /// <summary>Returns the goals that apply to this major version of .NET.</summary>
+    public static IEnumerable<Goal> For(int? runtime) => All.Where(goal => goal.Runtime is null || goal.Runtime == runtime);
+
+    /// <summary>Returns whether a goal limits the bytes that a mode of this row may allocate.</summary>
     public static bool LimitsAllocation(string scenario) =>
         All.Any(goal => goal.Scenario == scenario && goal.AllocatedPerOp is not null);
 
@@ -31,9 +46,14 @@ internal sealed record Goal(string Scenario, string Mode, double? Ratio, string?
             PerOp is { } perOp ? $"<= {TextTable.Amount(perOp, unit)}" : null,
             Below is { } mode ? $"< {mode}" : null,
             AllocatedPerOp is { } bytes ? TextTable.Text($"{bytes:N0} B") : null,
+            Percentile99 is { } percentile ? TextTable.Text($"p99 <= {percentile:F2}") : null,
+            Segments is { } segments ? TextTable.Text($"segments <= {segments:F2}") : null,
         }.OfType<string>());
 
-    /// <summary>What is missed, in words; empty: the goal holds. Null: what it compares with was not measured.</summary>
+    /// <summary>
+    /// Returns the parts of the goal that are missed, or an empty string if the goal holds. Returns null if the mode of
+    /// reference was not measured.
+    /// </summary>
     public string? Judge(Measurement measured, IReadOnlyList<Measurement> rows)
     {
         List<string> missed = [];
@@ -65,10 +85,23 @@ internal sealed record Goal(string Scenario, string Mode, double? Ratio, string?
             missed.Add("allocates");
         }
 
+        if (measured.Load?.Percentile99Ratio > Percentile99)
+        {
+            missed.Add("p99");
+        }
+
+        if (measured.Load?.SegmentsRatio > Segments)
+        {
+            missed.Add("segments");
+        }
+
         return string.Join(", ", missed);
     }
 
-    /// <summary>What of it cannot be judged, because what it compares with was not measured; null: nothing.</summary>
+    /// <summary>
+    /// Returns a description of the parts of the goal that cannot be checked because a mode to compare with was not
+    /// measured. Returns null if there are none.
+    /// </summary>
     public string? DescribeUnchecked(Measurement measured, IReadOnlyList<Measurement> rows)
     {
         string[] missing =

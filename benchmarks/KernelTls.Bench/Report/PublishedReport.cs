@@ -3,8 +3,9 @@ using System.Text.Json;
 namespace KernelTls.Bench.Report;
 
 /// <summary>
-/// Figures that somebody else has published (proof-of-concept.json): the proof of concept's throughput in its own laboratory.
-/// Another metric on other machines, to be shown beside ours and never put into a sum with them.
+/// Represents figures from another publication (proof-of-concept.json): the throughput of the proof of concept,
+/// measured in its own laboratory. They use another metric on other machines. Reports show them beside the figures of
+/// this project but never combine the two in a calculation.
 /// </summary>
 internal sealed record PublishedReport(
     string Title,
@@ -24,9 +25,9 @@ internal sealed record PublishedReport(
 
     internal sealed record Machine(string Name, int Cores);
 
-    /// <param name="Row">Our row that asks the same.</param>
-    /// <param name="Name">What the report calls it.</param>
-    /// <param name="ByMachine">In the order of the machines.</param>
+    /// <param name="Row">The row of this project that measures the same.</param>
+    /// <param name="Name">The name in the publication.</param>
+    /// <param name="ByMachine">The throughput on each machine, in the order of the machines.</param>
     internal sealed record Figure(string Row, string Name, IReadOnlyList<Throughput> ByMachine);
 
     internal sealed record Throughput(string Machine, double Standard, double DirectOpenSsl, double Kernel);

@@ -1,9 +1,9 @@
 namespace KernelTls.Bench.Report;
 
-/// <summary>Two runs beside each other: what has become worse, or whether they agree.</summary>
+/// <summary>Compares two runs and reports regressions or disagreement.</summary>
 internal sealed class ResultComparison
 {
-    /// <summary>Two runs of the same code agree within this part.</summary>
+    /// <summary>The fraction within which two runs of the same code agree.</summary>
     public const double Tolerance = 0.03;
 
     private const string Worse = "WORSE";
@@ -12,7 +12,7 @@ internal sealed class ResultComparison
     private readonly BenchResults _new;
     private readonly (Measurement Old, Measurement New)[] _pairs;
 
-    /// <exception cref="BenchFailedException">They have nothing in common.</exception>
+    /// <exception cref="BenchFailedException">The two runs have no row and mode in common.</exception>
     public ResultComparison(BenchResults old, BenchResults @new)
     {
         _old = old;
@@ -24,9 +24,14 @@ internal sealed class ResultComparison
         }
     }
 
-    /// <summary>Whether nothing is worse by more than <see cref="Tolerance"/>: a ratio, or an amount where there are no ratios.</summary>
-    /// <param name="output">For the table.</param>
-    /// <param name="mustAgree">Whether, rather, no ratio and no amount differs by more than that, either way.</param>
+    /// <summary>
+    /// Writes the comparison and returns whether no ratio is worse by more than <see cref="Tolerance"/>. Rows without a
+    /// ratio are compared by their amount.
+    /// </summary>
+    /// <param name="output">The writer for the table.</param>
+    /// <param name="mustAgree">
+    /// Whether to require instead that no ratio and no amount differs by more than the tolerance in either direction.
+    /// </param>
     public bool Write(TextWriter output, bool mustAgree)
     {
         TextTable table = new(

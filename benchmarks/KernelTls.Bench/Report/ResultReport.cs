@@ -5,7 +5,10 @@ using KernelTls.Bench.Scenarios;
 
 namespace KernelTls.Bench.Report;
 
-/// <summary>The results as pages that people look at: Markdown, charts, and the results themselves. A function of them alone.</summary>
+/// <summary>
+/// Writes the results as pages for readers: Markdown, charts and the data. The pages depend only on the results. The
+/// results of a second runtime have a separate page and a section on the first page.
+/// </summary>
 internal sealed class ResultReport
 {
     public const string Page = "README.md";
@@ -13,48 +16,89 @@ internal sealed class ResultReport
     public const string ServerChart = "servers.svg";
     public const string Data = "results.json";
 
+    /// <summary>The page that explains why goals are missed. It is the only handwritten page.</summary>
+    public const string Reasons = "misses.md";
+
     private const string Kernel = ModeTable.Kernel;
 
-    private static readonly string[] s_compared = [ModeTable.Opponent, "direct", Kernel, "ktls-nopad", "ktls-client", "ktls-server"];
+    private static readonly string[] s_compared = [ModeTable.Opponent, ModeTable.Direct, Kernel, ModeTable.KernelWithoutPadding, ModeTable.KernelClient, ModeTable.KernelServer];
 
     private readonly BenchResults _results;
+    private readonly BenchResults[] _others;
+    private readonly string? _name;
     private readonly Row[] _connectionRows;
     private readonly Row[] _serverRows;
 
-    public ResultReport(BenchResults results)
+    /// <param name="results">The results for the page.</param>
+    /// <param name="others">The results of other runtimes, each with a separate page.</param>
+    public ResultReport(BenchResults results, params BenchResults[] others)
+        : this(results, name: null, others)
+    {
+        if (others.Prepend(results).DistinctBy(NameOf).Count() <= others.Length)
+        {
+            throw new BenchFailedException("of the results that a report is to have side by side, two are of the same runtime");
+        }
+    }
+
+    private ResultReport(BenchResults results, string? name, BenchResults[] others)
     {
         _results = results;
+        _name = name;
+        _others = others;
         Row[] measured = [.. Row.All.Where(row => results.Rows.Any(other => other.Scenario == row.Name))];
-        _connectionRows = [.. measured.Where(row => row.Reference == ModeTable.Stock)];
+        _connectionRows = [.. measured.Where(row => row.Reference == ModeTable.Stock && !row.IsLoad)];
         _serverRows = [.. measured.Where(row => row.Reference != ModeTable.Stock)];
     }
+
+    /// <summary>Returns the prefix of the file names of a second runtime.</summary>
+    public static string NameOf(BenchResults results) => $"net{results.RuntimeMajor}";
 
     public void WriteTo(string directory)
     {
         Directory.CreateDirectory(directory);
-        File.WriteAllText(Path.Combine(directory, Page), ToMarkdown(directory));
-        WriteOrDelete(Path.Combine(directory, RatioChart), _connectionRows.Length > 0 ? DrawRatios() : null);
-        WriteOrDelete(Path.Combine(directory, ServerChart), _serverRows.Length > 0 ? DrawServers() : null);
-        _results.WriteTo(Path.Combine(directory, Data));
+        File.WriteAllText(Path.Combine(directory, _name is null ? Page : $"{_name}.md"), ToMarkdown(directory));
+        WriteOrDelete(Path.Combine(directory, FileOf(RatioChart)), _connectionRows.Length > 0 ? DrawRatios() : null);
+        WriteOrDelete(Path.Combine(directory, FileOf(ServerChart)), _serverRows.Length > 0 ? DrawServers() : null);
+        _results.WriteTo(Path.Combine(directory, FileOf(Data)));
+        foreach (BenchResults other in _others)
+        {
+            new ResultReport(other, NameOf(other), others: []).WriteTo(directory);
+        }
     }
 
-    /// <param name="directory">Where profiles of rows that miss their goals are looked for.</param>
+    private string FileOf(string name) => _name is null ? name : $"{_name}-{name}";
+
+    /// <param name="directory">The directory that may contain profiles of rows that miss their goals.</param>
     private string ToMarkdown(string directory)
     {
         StringBuilder page = new();
-        page.Append("# What TLS costs, in instructions\n\n");
+        page.Append($"# What TLS costs, in instructions{(_name is null ? "" : $": {_results.Runtime}")}\n\n");
         page.Append($"Measured in the cell {_results.Surroundings}.\n");
-        page.Append($"This page is written by a command, from [{Data}]({Data}); to measure, write it again, or see what has changed since:\n\n");
-        page.Append("```\neng/bench --json results.json\neng/bench --report results.json\n");
-        page.Append($"eng/bench --compare docs/results/{Data} results.json\n```\n\n");
-        page.Append("Instructions, user and kernel, in an emulated machine: [ARCHITECTURE.md](../../ARCHITECTURE.md#the-benchmark) says how they are\n");
+        AppendCommands(page);
+        page.Append("Instructions, user and kernel, in an emulated machine: [benchmarking.md](../benchmarking.md) says how they are\n");
         page.Append("counted and what keeps them honest. They say what work is done, not how fast a processor does it.\n");
         AppendGoals(page, directory);
+        new RuntimeSection([_results, .. _others]).AppendTo(page);
         AppendRatios(page);
+        new LoadSection(_results).AppendTo(page);
         AppendServers(page);
         AppendPublished(page);
         AppendAll(page);
         return page.ToString();
+    }
+
+    private void AppendCommands(StringBuilder page)
+    {
+        string data = FileOf(Data);
+        page.Append($"This page is written by a command, from [{data}]({data}); to measure, write it again, or see what has changed since:\n\n");
+        page.Append("```\n");
+        foreach (BenchResults results in (BenchResults[])[_results, .. _others])
+        {
+            page.Append($"eng/bench --runtime {results.RuntimeMajor} --json {NameOf(results)}.json\n");
+        }
+
+        page.Append($"eng/bench --report {string.Join(' ', _others.Prepend(_results).Select(results => $"{NameOf(results)}.json"))}\n");
+        page.Append($"eng/bench --compare docs/results/{data} {NameOf(_results)}.json\n```\n\n");
     }
 
     private void AppendGoals(StringBuilder page, string directory)
@@ -62,14 +106,14 @@ internal sealed class ResultReport
         List<(Measurement Row, Goal Goal, string Missed)> judged = [];
         foreach (Measurement row in _results.Rows)
         {
-            if (Goal.Find(row) is { } goal && goal.Judge(row, _results.Rows) is { } missed)
+            if (_results.FindGoal(row) is { } goal && goal.Judge(row, _results.Rows) is { } missed)
             {
                 judged.Add((row, goal, missed));
             }
         }
 
         (Measurement Row, Goal Goal, string Missed)[] failed = [.. judged.Where(one => one.Missed.Length > 0)];
-        page.Append($"\n## Goals\n\n{judged.Count - failed.Length} of {judged.Count} goals that were measured hold; {Goal.All.Count} there are.\n");
+        page.Append($"\n## Goals\n\n{judged.Count - failed.Length} of {judged.Count} goals that were measured hold; {_results.Runtime} has {Goal.For(_results.RuntimeMajor).Count()} goals.\n");
         string[] gaps = [.. _results.Gaps];
         if (gaps.Length > 0)
         {
@@ -81,19 +125,27 @@ internal sealed class ResultReport
             return;
         }
 
-        AppendHead(page, "missed by", "goal", "measured", "", "where its instructions go");
+        page.Append("\nThe floor is the row without TLS and bare crypto, as a ratio like the goal's. A goal below it cannot be met where both do the same\n");
+        page.Append("work otherwise; files are read without TLS, and sent by sendfile with kernel TLS.\n");
+        if (File.Exists(Path.Combine(directory, Reasons)))
+        {
+            page.Append($"[{Reasons}]({Reasons}) says what the misses come down to.\n");
+        }
+
+        MarkdownTable.AppendHead(page, "missed by", "goal", "measured", "", "floor", "where its instructions go");
         foreach ((Measurement row, Goal goal, string missed) in failed)
         {
-            string profile = $"profile-{row.Scenario}-{row.Mode}.txt";
-            AppendLine(
+            string profile = FileOf($"profile-{row.Scenario}-{row.Mode}.txt");
+            MarkdownTable.AppendLine(
                 page,
                 $"{row.Scenario}, {row.Mode}",
                 goal.Describe(row.Unit),
                 $"{TextTable.Amount(row.PerOp, row.Unit)}, ratio {TextTable.Ratio(row.Ratio)}",
                 missed,
+                TextTable.Ratio(FloorRatio(Row.Find(row.Scenario))),
                 File.Exists(Path.Combine(directory, profile))
                     ? $"[{profile}]({profile})"
-                    : row.Unit == Measurement.Instructions ? $"`eng/bench --profile {row.Scenario}/{row.Mode}`" : "");
+                    : row.Unit == Measurement.Instructions && !Row.Find(row.Scenario).IsStart ? $"`eng/bench --runtime {_results.RuntimeMajor} --profile {row.Scenario}/{row.Mode}`" : "");
         }
     }
 
@@ -105,23 +157,29 @@ internal sealed class ResultReport
         }
 
         page.Append("\n## Both ends, as a ratio to SslStream\n\n");
-        page.Append($"![Ratio to SslStream by row, with floor and proof of concept]({RatioChart})\n\n");
+        page.Append($"![Ratio to SslStream by row, with floor and proof of concept]({FileOf(RatioChart)})\n\n");
         page.Append("The floor is the row without TLS and, for each byte of payload, bare AES-256-GCM: nobody gets below it. `poc` is the data path of\n");
         page.Append("the closed proof of concept, `direct` OpenSSL on the socket without the kernel, `ktls-client` and `ktls-server` have kernel TLS at\n");
         page.Append("one end and SslStream at the other.\n");
-        AppendHead(page, ["", "SslStream", "floor", .. s_compared, "goal", "holds"]);
+        string[] compared = _results.Rows.Any(row => row.Mode == ModeTable.TlsSession) ? [.. s_compared, ModeTable.TlsSession] : s_compared;
+        if (compared != s_compared)
+        {
+            page.Append("`tlssession` is the runtime's own OpenSSL on the socket, TlsSocketSession, at both ends.\n");
+        }
+
+        MarkdownTable.AppendHead(page, ["", "SslStream", "floor", .. compared, "goal", "holds"]);
         foreach (Row row in _connectionRows)
         {
             Measurement? stock = _results.Find(row.Name, ModeTable.Stock);
             Measurement? kernel = _results.Find(row.Name, Kernel);
-            Goal? goal = kernel is null ? null : Goal.Find(kernel);
-            AppendLine(
+            Goal? goal = kernel is null ? null : _results.FindGoal(kernel);
+            MarkdownTable.AppendLine(
                 page,
                 [
                     row.Name,
                     stock is null ? "-" : TextTable.Amount(stock.PerOp, stock.Unit),
                     TextTable.Ratio(FloorRatio(row)),
-                    .. s_compared.Select(mode => TextTable.Ratio(_results.Find(row.Name, mode)?.Ratio)),
+                    .. compared.Select(mode => TextTable.Ratio(_results.Find(row.Name, mode)?.Ratio)),
                     goal?.Describe(kernel!.Unit) ?? "-",
                     goal is null ? "-" : Goal.DescribeOutcome(goal.Judge(kernel!, _results.Rows)),
                 ]);
@@ -136,15 +194,15 @@ internal sealed class ResultReport
         }
 
         page.Append("\n## Servers: the server's process alone\n\n");
-        page.Append($"![Instructions of the server's process by file size, as a ratio to nginx on kernel TLS]({ServerChart})\n\n");
+        page.Append($"![Instructions of the server's process by file size, as a ratio to nginx on kernel TLS]({FileOf(ServerChart)})\n\n");
         page.Append($"curl downloads a file again and again on one connection. `nginx-ktls` ({_results.Nginx}) has kernel TLS and sendfile; `sslstream` and\n");
         page.Append("`ktls` are Kestrel with `Results.File`. As a reverse proxy, Kestrel copies what HttpClient gets from an nginx without TLS.\n");
-        AppendHead(page, ["", .. ModeTable.Servers, .. ModeTable.Servers.Skip(1).Select(mode => $"{mode} / {ModeTable.NginxKernel}"), "goal", "holds"]);
+        MarkdownTable.AppendHead(page, ["", .. ModeTable.Servers, .. ModeTable.Servers.Skip(1).Select(mode => $"{mode} / {ModeTable.NginxKernel}"), "goal", "holds"]);
         foreach (Row row in _serverRows)
         {
             Measurement? kernel = _results.Find(row.Name, Kernel);
-            Goal? goal = kernel is null ? null : Goal.Find(kernel);
-            AppendLine(
+            Goal? goal = kernel is null ? null : _results.FindGoal(kernel);
+            MarkdownTable.AppendLine(
                 page,
                 [
                     row.Name,
@@ -161,25 +219,26 @@ internal sealed class ResultReport
         PublishedReport published = PublishedReport.ProofOfConcept;
         page.Append("\n## Beside the proof of concept's own report\n\n");
         page.Append($"**Another metric, on other machines.** \"{published.Title}\" gives {published.Metric}, with {published.Software}: more is better\n");
-        page.Append("there, and how much a machine could still do is in it. Ours are instructions as a ratio to SslStream: less is better. The signs can be\n");
-        page.Append($"compared, the figures cannot. {published.Note}\n");
-        AppendHead(
+        page.Append("there, and how much a machine could still do is in it. Ours, 100 at a time as well, are instructions as a ratio to SslStream: less is\n");
+        page.Append($"better. The signs can be compared, the figures cannot. {published.Note}\n");
+        MarkdownTable.AppendHead(
             page,
             [
                 "its scenario", "our row", .. published.Machines.Select(machine => $"its {machine.Cores} cores"),
-                "ours, at the client only", "ours, both ends",
+                "ours, both ends", "client only", "server only", "p99, both ends", "client only", "server only",
             ]);
         foreach (PublishedReport.Figure figure in published.Figures)
         {
-            AppendLine(
+            Measurement?[] ours = [.. ModeTable.KernelEnds.Select(mode => _results.Find(figure.Row, mode))];
+            MarkdownTable.AppendLine(
                 page,
                 [
                     figure.Name,
                     figure.Row,
                     .. figure.ByMachine.Select(one =>
                         TextTable.Text($"{one.Standard:N0} -> {one.Kernel:N0} ({TextTable.Change((one.Kernel / one.Standard) - 1)})")),
-                    TextTable.Ratio(_results.Find(figure.Row, "ktls-client")?.Ratio),
-                    TextTable.Ratio(_results.Find(figure.Row, Kernel)?.Ratio),
+                    .. ours.Select(one => TextTable.Ratio(one?.Ratio)),
+                    .. ours.Select(one => TextTable.Ratio(one?.Load?.Percentile99Ratio)),
                 ]);
         }
     }
@@ -187,10 +246,10 @@ internal sealed class ResultReport
     private void AppendAll(StringBuilder page)
     {
         page.Append("\n## Every figure\n");
-        AppendHead(page, "row", "mode", "per operation", "spread", "ratio", "to", "over floor", "allocated");
+        MarkdownTable.AppendHead(page, "row", "mode", "per operation", "spread", "ratio", "to", "over floor", "allocated");
         foreach (Measurement row in _results.Rows)
         {
-            AppendLine(
+            MarkdownTable.AppendLine(
                 page,
                 row.Scenario,
                 row.Mode,
@@ -238,7 +297,7 @@ internal sealed class ResultReport
     private double? FloorRatio(Row row) =>
         _results.Find(row.Name, ModeTable.Stock) is { } stock ? _results.FloorOf(stock) / stock.PerOp : null;
 
-    /// <summary>A chart of an earlier report must not stay beside this one.</summary>
+    /// <summary>Writes a chart, or deletes the chart of an earlier report if there is no new one.</summary>
     private static void WriteOrDelete(string path, string? text)
     {
         if (text is null)
@@ -250,15 +309,4 @@ internal sealed class ResultReport
             File.WriteAllText(path, text);
         }
     }
-
-    /// <summary>Names to the left, figures to the right.</summary>
-    private static void AppendHead(StringBuilder page, params string[] titles)
-    {
-        page.Append('\n');
-        AppendLine(page, titles);
-        AppendLine(page, [.. titles.Select((_, column) => column == 0 ? "---" : "---:")]);
-    }
-
-    private static void AppendLine(StringBuilder page, params string[] fields) =>
-        page.Append("| ").AppendJoin(" | ", fields.Select(field => field.Replace("|", "\\|", StringComparison.Ordinal))).Append(" |\n");
 }

@@ -2,14 +2,14 @@ using System.Globalization;
 
 namespace KernelTls.Bench.Report;
 
-/// <summary>The results as a table, with the goals and whether they hold.</summary>
+/// <summary>Writes the results as a table, including the goals and whether they hold.</summary>
 internal sealed class ResultTable
 {
     private readonly BenchResults _results;
 
     public ResultTable(BenchResults results) => _results = results;
 
-    /// <summary>Whether every goal that was measured holds.</summary>
+    /// <summary>Writes the table and returns whether every measured goal holds.</summary>
     public bool Write(TextWriter output)
     {
         TextTable table = new(
@@ -17,7 +17,7 @@ internal sealed class ResultTable
         bool allHold = true;
         foreach (Measurement row in _results.Rows)
         {
-            Goal? goal = Goal.Find(row);
+            Goal? goal = _results.FindGoal(row);
             string? missed = goal?.Judge(row, _results.Rows);
             allHold &= string.IsNullOrEmpty(missed);
             table.Add(
@@ -37,6 +37,7 @@ internal sealed class ResultTable
         output.WriteLine(_results.Surroundings);
         table.Write(output);
         output.WriteLine();
+        LoadTable.Write(_results, output);
         foreach (string gap in _results.Gaps)
         {
             output.WriteLine(gap);
@@ -50,5 +51,6 @@ internal sealed class ResultTable
 
     public static string Describe(Measurement row) => $"{TextTable.Amount(row.PerOp, row.Unit)}, spread {TextTable.Percent(row.Spread)}"
         + (row.WarmUpRounds is { } rounds ? TextTable.Text($", settled after {rounds} rounds") : "")
+        + (row.CompiledMethods is { } methods ? TextTable.Text($", {methods:N0} methods compiled") : "")
         + (row.Resident is { } resident ? TextTable.Text($", of which {resident:N0} B in the process and {row.Kernel:N0} B in the kernel") : "");
 }

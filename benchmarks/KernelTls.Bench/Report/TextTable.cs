@@ -2,14 +2,16 @@ using System.Globalization;
 
 namespace KernelTls.Bench.Report;
 
-/// <summary>Lines of columns for a terminal, an empty line wherever the first column changes; how figures are written.</summary>
+/// <summary>
+/// Formats figures and writes columns to a terminal, with an empty line before each change of the first column.
+/// </summary>
 internal sealed class TextTable
 {
     private readonly List<string[]> _lines;
     private readonly int[] _figures;
 
-    /// <param name="head">What the columns are called.</param>
-    /// <param name="figures">Which columns are figures, and so stand to the right.</param>
+    /// <param name="head">The headings of the columns.</param>
+    /// <param name="figures">The indexes of the columns that contain figures, which are aligned to the right.</param>
     public TextTable(string[] head, params int[] figures)
     {
         _lines = [head];
@@ -38,6 +40,8 @@ internal sealed class TextTable
 
     public static string Amount(double amount, string unit) =>
         unit == Measurement.Instructions ? Text($"{amount / 1000:N1} k") : Text($"{amount:N0} B");
+
+    public static string Count(double? count) => count is { } value ? Text($"{value:N2}") : "-";
 
     public static string Ratio(double? ratio) => ratio is { } value ? Text($"{value:F3}") : "-";
 

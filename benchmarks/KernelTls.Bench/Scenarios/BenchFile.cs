@@ -2,7 +2,7 @@ using Microsoft.Win32.SafeHandles;
 
 namespace KernelTls.Bench.Scenarios;
 
-/// <summary>A file of the given size in the page cache, removed when this is disposed.</summary>
+/// <summary>Represents a file of the given size in the page cache. Disposing the object deletes the file.</summary>
 internal sealed class BenchFile : IDisposable
 {
     public BenchFile(int length)

@@ -3,7 +3,7 @@ using KernelTls.Bench.Modes;
 
 namespace KernelTls.Bench.Scenarios;
 
-/// <summary>Both ends of one connection.</summary>
+/// <summary>Represents both ends of one connection.</summary>
 internal sealed record ConnectionPair(Stream Client, Stream Server, Socket ClientSocket, Socket ServerSocket)
 {
     public static async Task<ConnectionPair> OpenAsync(Socket listener, Mode mode)
@@ -19,7 +19,7 @@ internal sealed record ConnectionPair(Stream Client, Stream Server, Socket Clien
         return new ConnectionPair(clientEnd, await acceptedEnd, client, server);
     }
 
-    /// <summary>Ends both directions as the protocol has it, and closes.</summary>
+    /// <summary>Ends both directions as the protocol requires and closes the connection.</summary>
     public async Task CloseAsync(Mode mode, byte[] buffer)
     {
         await mode.EndSendingAsync(Client);
@@ -30,7 +30,9 @@ internal sealed record ConnectionPair(Stream Client, Stream Server, Socket Clien
         await Server.DisposeAsync();
     }
 
-    /// <summary>What the server has sent so far, handshake and records included: the kernel's count.</summary>
+    /// <summary>
+    /// Returns the kernel's count of bytes that the server has sent, including the handshake and record overhead.
+    /// </summary>
     public long BytesOnTheWire() => TcpInfo.BytesReceived(ClientSocket);
 
     private static async Task ExpectEndAsync(Stream stream, byte[] buffer)

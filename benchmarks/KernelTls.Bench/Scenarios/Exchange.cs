@@ -3,8 +3,13 @@ using KernelTls.Bench.Modes;
 
 namespace KernelTls.Bench.Scenarios;
 
-/// <summary>On one connection: the client sends 64 bytes, the server answers with so many, the client reads them all.</summary>
-/// <remarks>Reads are loops of their own: the base class's ReadExactlyAsync would allocate, and that is counted.</remarks>
+/// <summary>
+/// Exchanges messages on one connection: the client sends 64 bytes, the server answers with the given number of bytes,
+/// and the client reads all of them.
+/// </summary>
+/// <remarks>
+/// Reads use separate loops, because ReadExactlyAsync of the base class would allocate, and allocations are counted.
+/// </remarks>
 internal class Exchange : StreamScenario
 {
     private const int RequestSize = 64;

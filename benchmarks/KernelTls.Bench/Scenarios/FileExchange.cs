@@ -2,7 +2,7 @@ using KernelTls.Bench.Modes;
 
 namespace KernelTls.Bench.Scenarios;
 
-/// <summary>The answer is a file.</summary>
+/// <summary>Represents an exchange whose answer is a file.</summary>
 internal sealed class FileExchange : Exchange
 {
     private readonly BenchFile _file;

@@ -12,10 +12,12 @@ using Microsoft.AspNetCore.Server.Kestrel.Core;
 
 namespace KernelTls.Bench.Scenarios;
 
-/// <summary>HttpClient asks Kestrel, one request after the other: on one connection, or each on one of its own.</summary>
-internal sealed class HttpExchange : Scenario
+/// <summary>
+/// Sends requests from HttpClient to Kestrel, one after another, on one connection or each on a new connection.
+/// </summary>
+internal class HttpExchange : Scenario
 {
-    private const int BufferSize = 64 * 1024;
+    protected const int BufferSize = 64 * 1024;
 
     private readonly Mode _mode;
     private readonly HttpExchangeKind _kind;
@@ -24,11 +26,11 @@ internal sealed class HttpExchange : Scenario
     private readonly byte[] _serverBuffer = new byte[BufferSize];
     private readonly int _certificateSize;
     private readonly BenchFile? _file;
-    private readonly HttpClient _client;
     private WebApplication? _server;
-    private Uri _uri = null!;
     private KernelCounters _before;
     private int _connections;
+    private int _accepted;
+    private int _resumed;
     private long _bytesOfFullHandshake;
     private long _bytesOfLastHandshake;
     private string? _wrongCipher;
@@ -41,16 +43,36 @@ internal sealed class HttpExchange : Scenario
         _certificateSize = certificates.Server.RawDataMemory.Length;
         _body = new byte[kind.RequestSize + (kind.IsFile ? 0 : kind.ResponseSize)];
         _file = kind.IsFile ? new BenchFile(kind.ResponseSize) : null;
-        _client = new HttpClient(mode.CreateHandler());
-        _client.DefaultRequestHeaders.Host = BenchCertificates.Host;
-        _client.DefaultRequestHeaders.ConnectionClose = kind.Closes ? true : null;
+        Client = new HttpClient(CreateHandler(mode, kind));
+        Client.DefaultRequestHeaders.Host = BenchCertificates.Host;
+        Client.DefaultRequestHeaders.ConnectionClose = kind.Closes ? true : null;
     }
 
     public override int OperationsPerRound { get; }
 
+    /// <summary>Gets how many connections the server has accepted.</summary>
+    public int Connections => _accepted;
+
+    public override double? Resumed => _kind.Closes && _mode.HasHandshake ? (double)_resumed / _connections : null;
+
+    protected HttpClient Client { get; }
+
+    /// <summary>Gets the server's root; set by <see cref="PrepareAsync"/>.</summary>
+    protected Uri Server { get; private set; } = null!;
+
     public override int WarmUpRounds => _kind.Closes ? 9 : base.WarmUpRounds;
 
     public override async Task PrepareAsync()
+    {
+        await StartServerAsync();
+        KernelCounters before = KernelCounters.Read();
+        await RequestAsync(_clientBuffer);
+        _mode.VerifyHttp(KernelCounters.Read().Since(before), connections: 1);
+        _bytesOfFullHandshake = _bytesOfLastHandshake;
+    }
+
+    /// <summary>Starts the server. It has received no request yet.</summary>
+    protected async Task StartServerAsync()
     {
         WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
         builder.WebHost.UseKestrelCore().UseKestrelHttpsConfiguration().ConfigureKestrel(options =>
@@ -65,25 +87,18 @@ internal sealed class HttpExchange : Scenario
                 });
             }));
         _mode.ConfigureServer(builder.WebHost);
-        _server = builder.Build();
-        _server.Run(RespondAsync);
+        _server = Build(builder);
         await _server.StartAsync();
-        _uri = new UriBuilder(_server.Urls.Single()) { Scheme = _mode.Scheme }.Uri;
-
-        KernelCounters before = KernelCounters.Read();
-        await RequestAsync();
-        _mode.VerifyHttp(KernelCounters.Read().Since(before), connections: 1);
-        _bytesOfFullHandshake = _bytesOfLastHandshake;
+        Server = new UriBuilder(_server.Urls.Single()) { Scheme = _mode.Scheme }.Uri;
     }
 
     public override async Task RunAsync(int operations)
     {
-        _before = KernelCounters.Read();
-        _connections = _kind.Closes ? operations : 0;
+        BeginRound(_kind.Closes ? operations : 0);
         long begun = Stopwatch.GetTimestamp();
         for (int i = 0; i < operations; i++)
         {
-            await RequestAsync();
+            await RequestAsync(_clientBuffer);
             KeepTime(ref begun);
         }
     }
@@ -96,8 +111,9 @@ internal sealed class HttpExchange : Scenario
             throw new BenchFailedException($"{_mode.Name} negotiated {cipher}");
         }
 
-        // A resumed handshake is one in which the server sent no certificate.
-        if (_kind.Closes && _mode.ResumesHttp && _bytesOfLastHandshake + _certificateSize > _bytesOfFullHandshake)
+        // Concurrent connections may find no session that is still available. In that case, the number of resumed
+        // sessions is a result and not an error.
+        if (_kind.Closes && _kind.Concurrency == 1 && _mode.ResumesHttp && !IsResumed(_bytesOfLastHandshake))
         {
             throw new BenchFailedException(
                 $"{_mode.Name} was to resume: the server's first handshake took {_bytesOfFullHandshake} bytes, this one {_bytesOfLastHandshake}");
@@ -106,7 +122,7 @@ internal sealed class HttpExchange : Scenario
 
     public override async ValueTask DisposeAsync()
     {
-        _client.Dispose();
+        Client.Dispose();
         if (_server is not null)
         {
             await _server.StopAsync();
@@ -115,9 +131,27 @@ internal sealed class HttpExchange : Scenario
         _file?.Dispose();
     }
 
-    private async Task RequestAsync()
+    /// <summary>Begins a round that opens this number of connections, which <see cref="Verify"/> checks.</summary>
+    protected void BeginRound(int connections)
     {
-        using HttpRequestMessage request = new(_kind.RequestSize > 0 ? HttpMethod.Post : HttpMethod.Get, _uri)
+        _before = KernelCounters.Read();
+        _connections = connections;
+        _resumed = 0;
+    }
+
+    /// <summary>Builds the server, which gives the same response to each request.</summary>
+    protected virtual WebApplication Build(WebApplicationBuilder builder)
+    {
+        WebApplication server = builder.Build();
+        server.Run(RespondAsync);
+        return server;
+    }
+
+    /// <summary>Sends one request and reads its response.</summary>
+    /// <param name="buffer">The buffer for the response's body.</param>
+    protected virtual async Task RequestAsync(byte[] buffer)
+    {
+        using HttpRequestMessage request = new(_kind.RequestSize > 0 ? HttpMethod.Post : HttpMethod.Get, Server)
         {
             Version = _kind.Version,
             VersionPolicy = HttpVersionPolicy.RequestVersionExact,
@@ -127,15 +161,18 @@ internal sealed class HttpExchange : Scenario
             request.Content = new ByteArrayContent(_body, 0, _kind.RequestSize);
         }
 
-        using HttpResponseMessage response = await _client.SendAsync(request, HttpCompletionOption.ResponseHeadersRead);
+        using HttpResponseMessage response = await Client.SendAsync(request, HttpCompletionOption.ResponseHeadersRead);
         if (response.StatusCode != HttpStatusCode.OK || response.Version != _kind.Version)
         {
             throw new BenchFailedException($"the answer is {response.StatusCode} by HTTP/{response.Version}");
         }
 
         Stream body = await response.Content.ReadAsStreamAsync();
-        await ExpectAsync(body, _clientBuffer, _kind.ResponseSize);
+        await ExpectAsync(body, buffer, _kind.ResponseSize);
     }
+
+    /// <summary>Completes when a request that has been read may be answered.</summary>
+    protected virtual Task ArriveAsync() => Task.CompletedTask;
 
     private async Task RespondAsync(HttpContext context)
     {
@@ -144,6 +181,7 @@ internal sealed class HttpExchange : Scenario
             await ExpectAsync(context.Request.Body, _serverBuffer, _kind.RequestSize);
         }
 
+        await ArriveAsync();
         context.Response.ContentLength = _kind.ResponseSize;
         if (_file is not null)
         {
@@ -155,7 +193,27 @@ internal sealed class HttpExchange : Scenario
         }
     }
 
-    /// <summary>Reads to the end of a body, which is to have so many bytes.</summary>
+    /// <summary>
+    /// Returns whether a handshake resumed a session. The server sends no certificate in such a handshake.
+    /// </summary>
+    private bool IsResumed(long bytesOfHandshake) => bytesOfHandshake + _certificateSize <= _bytesOfFullHandshake;
+
+    /// <summary>
+    /// Creates the handler. Under load, no connection may be closed because the other connections were sufficient for a
+    /// while.
+    /// </summary>
+    private static SocketsHttpHandler CreateHandler(Mode mode, HttpExchangeKind kind)
+    {
+        SocketsHttpHandler handler = mode.CreateHandler();
+        if (kind.Concurrency > 1)
+        {
+            handler.PooledConnectionIdleTimeout = Timeout.InfiniteTimeSpan;
+        }
+
+        return handler;
+    }
+
+    /// <summary>Reads a body to its end and verifies its size.</summary>
     private static async Task ExpectAsync(Stream body, byte[] buffer, int size)
     {
         int received = 0;
@@ -170,9 +228,10 @@ internal sealed class HttpExchange : Scenario
         }
     }
 
-    /// <summary>Once for each connection: what its handshake came to.</summary>
+    /// <summary>Records the outcome of a connection's handshake. It is called once for each connection.</summary>
     private void Look(ConnectionContext connection)
     {
+        Interlocked.Increment(ref _accepted);
         if (connection.Features.Get<ITlsHandshakeFeature>() is { } handshake
             && handshake.NegotiatedCipherSuite != TlsCipherSuite.TLS_AES_256_GCM_SHA384)
         {
@@ -182,6 +241,10 @@ internal sealed class HttpExchange : Scenario
         if (_kind.Closes && connection.Features.Get<IConnectionSocketFeature>()?.Socket is { } socket)
         {
             _bytesOfLastHandshake = TcpInfo.BytesAcknowledged(socket);
+            if (IsResumed(_bytesOfLastHandshake))
+            {
+                Interlocked.Increment(ref _resumed);
+            }
         }
     }
 }

@@ -1,17 +1,25 @@
 namespace KernelTls.Bench.Scenarios;
 
-/// <summary>What HttpClient asks and Kestrel answers.</summary>
-/// <param name="Version">Of HTTP.</param>
+/// <summary>Describes the requests of HttpClient and the responses of Kestrel.</summary>
+/// <param name="Version">The version of HTTP.</param>
 internal sealed record HttpExchangeKind(Version Version)
 {
-    /// <summary>Bytes of the request's body; 0: it is a GET.</summary>
+    /// <summary>Gets the size of the request's body in bytes. If it is 0, the request is a GET.</summary>
     public int RequestSize { get; init; }
 
     public int ResponseSize { get; init; }
 
-    /// <summary>The response's body is a file.</summary>
+    /// <summary>Gets a value that indicates whether the response's body is a file.</summary>
     public bool IsFile { get; init; }
 
-    /// <summary>Each request has a connection of its own.</summary>
+    /// <summary>Gets a value that indicates whether each request uses a new connection.</summary>
     public bool Closes { get; init; }
+
+    /// <summary>
+    /// Gets a value that indicates whether the exchange is a unary gRPC call with messages of the two sizes.
+    /// </summary>
+    public bool IsGrpc { get; init; }
+
+    /// <summary>Gets the number of requests in progress at any time.</summary>
+    public int Concurrency { get; init; } = 1;
 }

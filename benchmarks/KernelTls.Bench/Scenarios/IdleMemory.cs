@@ -6,8 +6,9 @@ using KernelTls.Bench.Report;
 namespace KernelTls.Bench.Scenarios;
 
 /// <summary>
-/// What an idle connection keeps: established, one round trip of 64 bytes done, an empty read waiting at each end, as servers
-/// wait. Of the process: what is resident after a full collection; of the kernel: <see cref="MemoryInUse"/>.
+/// Measures the memory of an idle connection. The connection is established and has completed one round trip of 64
+/// bytes. An empty read waits at each end, as it does in servers. The memory of the process is its resident memory
+/// after a full collection. For the memory of the kernel, see <see cref="MemoryInUse"/>.
 /// </summary>
 internal sealed class IdleMemory : IDisposable
 {
@@ -15,7 +16,8 @@ internal sealed class IdleMemory : IDisposable
     private const int FirstRounds = 3;
     private const int ConnectionsPerRound = 150;
 
-    // Memory comes in pages and slabs, and a connection without TLS takes so little that it takes more of them to level that out.
+    // Memory is allocated in pages and slabs. A connection without TLS takes so little memory that more connections are
+    // necessary to average out these steps.
     private const int PlainConnectionsPerRound = 500;
     private const int Rounds = 3;
     private const int MessageSize = 64;
@@ -37,7 +39,8 @@ internal sealed class IdleMemory : IDisposable
     {
         using IdleMemory memory = new(mode);
 
-        // What the first connections bring about once belongs to none of them: nor does what the compiler makes of their code.
+        // Costs that only the first connections cause do not count for any connection. The same applies to the memory
+        // that the compiler uses for their code.
         for (int i = 0; i < FirstRounds; i++)
         {
             await memory.AddAsync(FirstConnections).InTime($"the first {FirstConnections} connections");
@@ -62,18 +65,13 @@ internal sealed class IdleMemory : IDisposable
             throw new BenchFailedException($"{mode.Name}: a connection is not idle, its empty read came back");
         }
 
-        Measurement measured = Measurement.Of(name, mode.Name, Measurement.Bytes, null, [.. resident.Zip(kernel, (r, k) => r + k)]);
-
-        // Heaps grow in steps: the whole is what a connection costs, the rounds show the steps.
-        return measured with
-        {
-            PerOp = Math.Round(resident.Average() + kernel.Average()),
-            Resident = Math.Round(resident.Average()),
-            Kernel = Math.Round(kernel.Average()),
-        };
+        return Measurement.OfMemory(name, mode.Name, resident, kernel);
     }
 
-    /// <summary>The connections stay as they are: closing them is nobody's business, and the process ends.</summary>
+    /// <summary>
+    /// Closes only the listener. The connections stay open until the process ends, because closing them is not
+    /// measured.
+    /// </summary>
     public void Dispose() => _listener.Dispose();
 
     private async Task AddAsync(int connections)
@@ -95,7 +93,10 @@ internal sealed class IdleMemory : IDisposable
         _mode.Verify(KernelCounters.Read().Since(before), connections);
     }
 
-    /// <summary>Pending while the stream is idle. A plain socket's empty read may come back for bytes that were read before.</summary>
+    /// <summary>
+    /// Waits for data. The task is pending while the stream is idle. An empty read of a plain socket may complete
+    /// because of bytes that were already read.
+    /// </summary>
     private static async Task WaitForDataAsync(Stream stream)
     {
         for (int strayEvents = 0; strayEvents < MostStrayEvents; strayEvents++)

@@ -2,12 +2,18 @@ using System.Globalization;
 
 namespace KernelTls.Bench.Scenarios;
 
-/// <summary>Bytes of memory in use.</summary>
-/// <param name="Resident">VmRSS of this process: managed heap, native heap, stacks, mapped files.</param>
-/// <param name="Kernel">Of the machine: slabs (sockets, TLS contexts, keys), page tables, stacks, vmalloc and per-CPU memory.</param>
+/// <summary>Represents the memory in use, in bytes.</summary>
+/// <param name="Resident">
+/// The resident memory of this process (VmRSS): managed heap, native heap, stacks and mapped files.
+/// </param>
+/// <param name="Kernel">
+/// The memory of the machine's kernel: slabs (sockets, TLS contexts, keys), page tables, stacks, vmalloc and per-CPU
+/// memory.
+/// </param>
 internal readonly record struct MemoryInUse(long Resident, long Kernel)
 {
-    // What is not free is no measure: the kernel keeps lists of free pages for each CPU that it does not count as free.
+    // Memory that is not free is not a suitable measure. The kernel keeps lists of free pages for each CPU and does not
+    // count them as free.
     private static readonly string[] s_kernel = ["Slab", "PageTables", "KernelStack", "VmallocUsed", "Percpu"];
 
     public static MemoryInUse Read()
@@ -22,7 +28,7 @@ internal readonly record struct MemoryInUse(long Resident, long Kernel)
         return new MemoryInUse(ReadFields("/proc/self/status")["VmRSS"], s_kernel.Sum(field => machine.GetValueOrDefault(field)));
     }
 
-    /// <summary>Lines such as "VmRSS:     1234 kB", in bytes.</summary>
+    /// <summary>Reads lines such as "VmRSS:     1234 kB" and returns their values in bytes.</summary>
     private static Dictionary<string, long> ReadFields(string path) => File.ReadLines(path)
         .Select(line => line.Split((char[]?)null, StringSplitOptions.RemoveEmptyEntries))
         .Where(fields => fields.Length == 3 && fields[2] == "kB")

@@ -1,34 +1,59 @@
 using System.Net;
 using KernelTls.Bench.Modes;
+using KernelTls.Bench.Report;
 
 namespace KernelTls.Bench.Scenarios;
 
-/// <summary>A row of the table: a scenario and what is known of it.</summary>
-/// <param name="Name">As on the command line and in results.</param>
-/// <param name="Create">Makes the scenario for a mode; null: not instructions are counted but memory.</param>
+/// <summary>Represents a row of the table: a scenario and its properties.</summary>
+/// <param name="Name">The name on the command line and in results.</param>
+/// <param name="Create">
+/// A function that creates the scenario for a mode, or null if the row measures memory instead of instructions.
+/// </param>
 internal sealed record Row(string Name, Func<string, Scenario>? Create)
 {
     private const int Kilobyte = 1024;
     private const int Megabyte = Kilobyte * Kilobyte;
+    private const int GrpcMessage = 128;
+    private const int Concurrency = 100;
+    private const int StartRequests = 1000;
     private const int FileSize = 4 * Megabyte;
 
-    private static readonly string[] s_streamModes = ["plain", "sslstream", "direct", "poc", "ktls", "ktls-nopad"];
+    private static readonly string[] s_connectionModes = ["plain", "sslstream", "direct", "poc", "ktls", "ktls-nopad"];
+    private static readonly string[] s_streamModes = SocketSession.IsSupported ? [.. s_connectionModes, ModeTable.TlsSession] : s_connectionModes;
     private static readonly string[] s_telemetryModes = [.. s_streamModes, ModeTable.KernelWithoutTelemetry];
     private static readonly string[] s_httpModes = ["plain", "sslstream", "poc", "ktls", "ktls-client", "ktls-server"];
 
-    /// <summary>Bytes of one operation that are encrypted and decrypted: what bare crypto cannot do without.</summary>
+    private static readonly string[] s_loadModes = ["plain", "sslstream", "direct", "ktls", "ktls-client", "ktls-server"];
+
+    /// <summary>Gets the function that measures memory in a mode, or null if instructions are counted.</summary>
+    public Func<string, Task<Measurement>>? MeasureMemory { get; private init; }
+
+    /// <summary>
+    /// Gets a value that indicates whether many connections or operations are active at the same time.
+    /// </summary>
+    public bool IsLoad { get; private init; }
+
+    /// <summary>
+    /// Gets a value that indicates whether the row measures the first operations of a process, while nothing is warm. It
+    /// is measured in several processes.
+    /// </summary>
+    public bool IsStart { get; private init; }
+
+    /// <summary>
+    /// Gets the number of bytes that one operation encrypts and decrypts. The floor contains their cost in bare crypto.
+    /// </summary>
     public long Payload { get; private init; }
 
-    /// <summary>The modes it is measured in where none are asked for.</summary>
+    /// <summary>Gets the modes to measure if no modes are requested.</summary>
     public IReadOnlyList<string> Modes { get; private init; } = s_streamModes;
 
-    /// <summary>The modes it can be measured in.</summary>
+    /// <summary>Gets the modes that the row supports.</summary>
     public IReadOnlyList<string> PossibleModes { get; private init; } = ModeTable.Connections;
 
-    /// <summary>How long a measurement takes, in those of a row of streams.</summary>
+    /// <summary>Gets the duration of a measurement, relative to that of a row of streams.</summary>
     public int Weight { get; private init; } = 1;
 
-    /// <summary>The mode that ratios are to.</summary>
+    /// <summary>Gets the mode of reference for ratios.</summary>
     public string Reference { get; private init; } = ModeTable.Stock;
 
     public static IReadOnlyList<Row> All { get; } =
@@ -36,9 +61,9 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
         Stream("stream-pingpong-64", 128, mode => new Exchange(mode, 64, operationsPerRound: 1000)) with { Modes = s_telemetryModes },
         Stream("stream-get-64k", 64 + 64 * Kilobyte, mode => new Exchange(mode, 64 * Kilobyte, operationsPerRound: 80)),
         Connection("stream-connclose", resumes: false) with { Modes = s_telemetryModes },
-        Connection("stream-connclose-resumed", resumes: true),
-        Stream("stream-sendfile-4m", 64 + FileSize, mode => new FileExchange(mode, FileSize)),
-        new("idle-memory", null) { Weight = 3 },
+        Connection("stream-connclose-resumed", resumes: true).WithoutTlsSession(),
+        Stream("stream-sendfile-4m", 64 + FileSize, mode => new FileExchange(mode, FileSize)).WithoutTlsSession(),
+        Memory("idle-memory", (name, mode) => IdleMemory.MeasureAsync(name, ModeTable.Create(mode, new BenchCertificates(), resume: false))) with { PossibleModes = ModeTable.Streams },
         Http("h1-get-0", new(HttpVersion.Version11), operationsPerRound: 300),
         Http("h1-get-64k", new(HttpVersion.Version11) { ResponseSize = 64 * Kilobyte }, operationsPerRound: 50),
         Http("h1-post-64k", new(HttpVersion.Version11) { RequestSize = 64 * Kilobyte }, operationsPerRound: 50),
@@ -47,6 +72,20 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
         Http("h2-get-64k", new(HttpVersion.Version20) { ResponseSize = 64 * Kilobyte }, operationsPerRound: 50),
         Http("h2-post-64k", new(HttpVersion.Version20) { RequestSize = 64 * Kilobyte }, operationsPerRound: 50),
         Http("static-1m", new(HttpVersion.Version11) { ResponseSize = Megabyte, IsFile = true }, operationsPerRound: 8),
+        Start("start-stream", 128, mode => new FirstConnection(ModeTable.Create(mode, new BenchCertificates(), resume: false))),
+        Start("start-h1-1000", new(HttpVersion.Version11)),
+        Start("start-h2-1000", new(HttpVersion.Version20)),
+        Start("start-c100-h2-1000", new(HttpVersion.Version20) { Concurrency = Concurrency }),
+        Load("c100-h1-get-0", new(HttpVersion.Version11), operationsPerRound: 1500),
+        Load("c100-h1-get-64k", new(HttpVersion.Version11) { ResponseSize = 64 * Kilobyte }, operationsPerRound: 200),
+        Load("c100-h1-post-64k", new(HttpVersion.Version11) { RequestSize = 64 * Kilobyte }, operationsPerRound: 200),
+        Load("c100-h1-connclose", new(HttpVersion.Version11) { Closes = true }, operationsPerRound: 100),
+        Load("c100-h2-get-0", new(HttpVersion.Version20), operationsPerRound: 2000),
+        Load("c100-h2-get-64k", new(HttpVersion.Version20) { ResponseSize = 64 * Kilobyte }, operationsPerRound: 200),
+        Load("c100-h2-post-64k", new(HttpVersion.Version20) { RequestSize = 64 * Kilobyte }, operationsPerRound: 200),
+        Load("c100-grpc-unary", new(HttpVersion.Version20) { RequestSize = GrpcMessage, ResponseSize = GrpcMessage, IsGrpc = true }, operationsPerRound: 1000),
+        Load("c100-static-64k", new(HttpVersion.Version11) { ResponseSize = 64 * Kilobyte, IsFile = true }, operationsPerRound: 200),
+        Memory("c1000-idle", HttpIdleMemory.MeasureAsync) with { Modes = s_loadModes, IsLoad = true },
         Server("static-server-1k", Kilobyte, operationsPerRound: 400),
         Server("static-server-64k", 64 * Kilobyte, operationsPerRound: 200),
         Server("static-server-1m", Megabyte, operationsPerRound: 20),
@@ -56,7 +95,9 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
 
     public static Row Find(string name) => All.Single(row => row.Name == name);
 
-    /// <summary>Rows × modes in the order of the table; no modes: each row's own.</summary>
+    /// <summary>
+    /// Returns rows × modes in the order of the table. If there are no modes, each row has its default modes.
+    /// </summary>
     /// <exception cref="BenchFailedException">A row has none of the modes.</exception>
     public static (Row Row, string Mode)[] Select(string[] scenarios, string[] modes) =>
     [
@@ -67,8 +108,9 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
     ];
 
     /// <summary>
-    /// Rows for machines that measure at the same time: each row whole, because its ratios are to what the same boot has measured.
-    /// In the order of the table, each to the machine that has least to do so far; no machine without a row.
+    /// Distributes rows over machines that measure at the same time. A row is never split, because its ratios refer to
+    /// measurements of the same boot. In the order of the table, each row is assigned to the machine with the least
+    /// work so far. The result contains no machine without a row.
     /// </summary>
     /// <exception cref="BenchFailedException">A row has none of the modes.</exception>
     public static (string[] Rows, int Measurements)[] Share(string[] scenarios, string[] modes, int machines)
@@ -85,8 +127,8 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
         return [.. shares.Where(share => share.Measurements > 0).Select(share => (share.Rows.ToArray(), share.Measurements))];
     }
 
-    /// <summary>One row in one mode, by their names.</summary>
-    /// <exception cref="BenchFailedException">There is no such row, or not in this mode.</exception>
+    /// <summary>Returns one row and one mode by their names.</summary>
+    /// <exception cref="BenchFailedException">There is no such row, or it does not have this mode.</exception>
     public static (Row Row, string Mode) Select(string scenario, string mode) => Select([scenario], [mode]) is [var cell]
         ? cell
         : throw new BenchFailedException($"there is no row {scenario}");
@@ -99,8 +141,15 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
             : throw new BenchFailedException($"{Name} is not measured in these modes, but in {string.Join(", ", PossibleModes)}");
     }
 
+    private static Row Memory(string name, Func<string, string, Task<Measurement>> measure) =>
+        new(name, Create: null) { MeasureMemory = mode => measure(name, mode), Weight = 3 };
+
     private static Row Stream(string name, long payload, Func<Mode, Scenario> create) =>
-        new(name, mode => create(ModeTable.Create(mode, new BenchCertificates(), resume: false))) { Payload = payload };
+        new(name, mode => create(ModeTable.Create(mode, new BenchCertificates(), resume: false)))
+        {
+            Payload = payload,
+            PossibleModes = ModeTable.Streams,
+        };
 
     private static Row Connection(string name, bool resumes) =>
         new(name, mode =>
@@ -110,7 +159,13 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
         })
         {
             Payload = 128,
+            PossibleModes = ModeTable.Streams,
         };
+
+    /// <summary>
+    /// Excludes TlsSocketSession, which cannot wait for room in a socket's buffer and does not resume sessions.
+    /// </summary>
+    private Row WithoutTlsSession() => this with { Modes = s_connectionModes, PossibleModes = ModeTable.Connections };
 
     private static Row Http(string name, HttpExchangeKind kind, int operationsPerRound) =>
         new(name, mode =>
@@ -122,6 +177,33 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
             Payload = kind.RequestSize + kind.ResponseSize,
             Modes = s_httpModes,
             Weight = 2,
+        };
+
+    private static Row Start(string name, HttpExchangeKind kind) =>
+        Start(name, kind.RequestSize + kind.ResponseSize, mode =>
+        {
+            BenchCertificates certificates = new();
+            return new FirstRequests(ModeTable.Create(mode, certificates, resume: false), certificates, kind, StartRequests);
+        });
+
+    private static Row Start(string name, long payload, Func<string, Scenario> create) =>
+        new(name, create) { IsStart = true, Payload = payload, Modes = s_loadModes, Weight = 2 };
+
+    private static Row Load(string name, HttpExchangeKind kind, int operationsPerRound) =>
+        new(name, mode =>
+        {
+            BenchCertificates certificates = new();
+            Mode chosen = ModeTable.Create(mode, certificates, kind.Closes);
+            HttpExchangeKind load = kind with { Concurrency = Concurrency };
+            return kind.IsGrpc
+                ? new GrpcLoad(chosen, certificates, load, operationsPerRound)
+                : new HttpLoad(chosen, certificates, load, operationsPerRound);
+        })
+        {
+            Payload = kind.RequestSize + kind.ResponseSize,
+            Modes = s_loadModes,
+            IsLoad = true,
+            Weight = 3,
         };
 
     private static Row Server(string name, int size, int operationsPerRound, bool isProxy = false) =>

@@ -2,34 +2,58 @@ using System.Diagnostics;
 
 namespace KernelTls.Bench.Scenarios;
 
-/// <summary>One operation, repeated, over loopback.</summary>
+/// <summary>Represents one operation that is repeated over loopback.</summary>
 internal abstract class Scenario : IAsyncDisposable
 {
-    /// <summary>Operations of one round: enough to level out what happens once in a while, few enough to stay short.</summary>
+    /// <summary>
+    /// Gets the number of operations of one round. It is large enough to average out occasional events and small enough
+    /// to keep the round short.
+    /// </summary>
     public abstract int OperationsPerRound { get; }
 
-    /// <summary>Rounds before the hot methods have been compiled for good; more are run until the figures settle.</summary>
+    /// <summary>
+    /// Gets the number of rounds after which the runtime has fully optimized the hot methods. More rounds run until the
+    /// figures settle.
+    /// </summary>
     public virtual int WarmUpRounds => 5;
 
-    /// <summary>Whose instructions count: this process's, in which both ends are, or a server's alone.</summary>
+    /// <summary>
+    /// Gets the process whose instructions are counted: this process, which contains both ends, or only a server.
+    /// </summary>
     public virtual int MeasuredProcess => Environment.ProcessId;
 
-    /// <summary>What each operation took, where somebody keeps it; null while instructions are counted.</summary>
+    /// <summary>Gets the number of operations in progress at any time.</summary>
+    public virtual int Concurrency => 1;
+
+    /// <summary>
+    /// Gets the TCP port of the server whose connections carry the operations, or null if it is not known.
+    /// </summary>
+    public virtual int? Port => null;
+
+    /// <summary>
+    /// Gets the fraction of the last round's handshakes that resumed a session, or null if there were none or they are
+    /// not counted.
+    /// </summary>
+    public virtual double? Resumed => null;
+
+    /// <summary>
+    /// Gets or sets the list that receives the duration of each operation, or null while instructions are counted.
+    /// </summary>
     public List<TimeSpan>? Times { get; set; }
 
-    /// <summary>Brings about what is not measured.</summary>
+    /// <summary>Performs the work that is not measured.</summary>
     public abstract Task PrepareAsync();
 
     public abstract Task RunAsync(int operations);
 
-    /// <summary>Throws unless what ran was what was to be measured. Called after each round.</summary>
+    /// <summary>Throws unless the round measured the intended operations. The method is called after each round.</summary>
     public virtual void Verify()
     {
     }
 
     public abstract ValueTask DisposeAsync();
 
-    /// <summary>An operation ends, and the next one begins.</summary>
+    /// <summary>Records the duration of an operation. The next operation begins at the same time.</summary>
     protected void KeepTime(ref long begun)
     {
         if (Times is { } times)

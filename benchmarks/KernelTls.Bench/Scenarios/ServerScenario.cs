@@ -7,12 +7,14 @@ using KernelTls.Bench.Servers;
 namespace KernelTls.Bench.Scenarios;
 
 /// <summary>
-/// curl asks a server for a file, again and again on one connection, full handshake included; the server has it, or asks another
-/// one for it. The server's process alone is measured, and curl is nobody's own.
+/// Requests a file from a server with curl, repeatedly on one connection, including a full handshake. The server serves
+/// the file or, as a reverse proxy, requests it from another server. Only the server's process is measured. The client
+/// is curl, which belongs to none of the compared implementations.
 /// </summary>
 internal sealed class ServerScenario : Scenario
 {
-    // Takes the way of every larger file, so the server's code has settled before the first of 16 MiB.
+    // Files of this size and all larger files take the same path, so the server's code settles before the first file of
+    // 16 MiB.
     private const int WarmUpSize = 64 * 1024;
     private const int WarmUpRequests = 120;
     private const string Cipher = "TLS_AES_256_GCM_SHA384";
@@ -35,7 +37,10 @@ internal sealed class ServerScenario : Scenario
 
     public override int OperationsPerRound { get; }
 
-    /// <summary>What nginx runs is compiled for good already, and what Kestrel runs is after the requests that warm up.</summary>
+    /// <summary>
+    /// Gets a single warm-up round. The code of nginx is already compiled, and the warm-up requests let the runtime
+    /// finish compiling the code of Kestrel.
+    /// </summary>
     public override int WarmUpRounds => 1;
 
     public override int MeasuredProcess => _server!.ProcessId;
@@ -57,7 +62,10 @@ internal sealed class ServerScenario : Scenario
         return ValueTask.CompletedTask;
     }
 
-    /// <summary>Throws unless all files came whole, on one connection, and in this mode by the kernel's count.</summary>
+    /// <summary>
+    /// Downloads files and throws unless all files arrived completely, on one connection, and the kernel's counters
+    /// match this mode.
+    /// </summary>
     private async Task DownloadAsync(int size, int requests)
     {
         KernelCounters before = KernelCounters.Read();
@@ -67,8 +75,8 @@ internal sealed class ServerScenario : Scenario
             output = TakeTimes(output, times);
         }
 
-        // Code, size, and how many connections curl made for it. Compared as a whole: what this process does is not measured, and
-        // code for each line would be compiled for good.
+        // A line contains the status code, the size and the number of connections that curl opened for it. Compare the
+        // output as a whole. This process is not measured, but the runtime would compile code that runs for each line.
         string first = $"200 {size} 1\n";
         string next = $"200 {size} 0\n";
         if (output != first + string.Concat(Enumerable.Repeat(next, requests - 1)))
@@ -87,7 +95,10 @@ internal sealed class ServerScenario : Scenario
         }
     }
 
-    /// <summary>From curl's request to the last byte; the first one's connection and handshake are in it. Returns what is before each.</summary>
+    /// <summary>
+    /// Takes the time of each request, from the request to the last byte, and returns the rest of each line. The time
+    /// of the first request includes the connection and the handshake.
+    /// </summary>
     private static string TakeTimes(string output, List<TimeSpan> times)
     {
         StringBuilder answers = new();
@@ -101,7 +112,7 @@ internal sealed class ServerScenario : Scenario
         return answers.ToString();
     }
 
-    /// <summary>It offers one cipher suite, which is then the connection's.</summary>
+    /// <summary>Runs curl, which offers one cipher suite. The connection therefore uses that cipher suite.</summary>
     private async Task<string> RunCurlAsync(string url)
     {
         using Process curl = Process.Start(new ProcessStartInfo(

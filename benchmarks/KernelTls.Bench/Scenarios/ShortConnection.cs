@@ -3,7 +3,9 @@ using KernelTls.Bench.Modes;
 
 namespace KernelTls.Bench.Scenarios;
 
-/// <summary>Connect, shake hands, 64 bytes there and back, close in order.</summary>
+/// <summary>
+/// Connects, performs a handshake, sends 64 bytes in each direction, and closes the connection in an orderly way.
+/// </summary>
 internal sealed class ShortConnection : StreamScenario
 {
     private const int MessageSize = 64;
@@ -52,7 +54,9 @@ internal sealed class ShortConnection : StreamScenario
         }
     }
 
-    /// <summary>A resumed handshake is one in which the server sent no certificate.</summary>
+    /// <summary>
+    /// Returns whether a handshake resumed a session. The server sends no certificate in such a handshake.
+    /// </summary>
     public override void Verify()
     {
         Mode.Verify(KernelCounters.Read().Since(_before), _connections);

@@ -4,7 +4,7 @@ using KernelTls.Bench.Modes;
 
 namespace KernelTls.Bench.Scenarios;
 
-/// <summary>The mode's streams themselves.</summary>
+/// <summary>Represents a scenario that uses the streams of a mode directly.</summary>
 internal abstract class StreamScenario : Scenario
 {
     protected StreamScenario(Mode mode)
@@ -25,7 +25,9 @@ internal abstract class StreamScenario : Scenario
         return ValueTask.CompletedTask;
     }
 
-    /// <summary>A connection of which it is certain that it is in the mode under test: by its own words and the kernel's.</summary>
+    /// <summary>
+    /// Opens a connection and verifies that it is in the mode under test, according to its stream and to the kernel.
+    /// </summary>
     protected async Task<ConnectionPair> OpenVerifiedAsync()
     {
         KernelCounters before = KernelCounters.Read();

@@ -11,28 +11,31 @@ using Microsoft.Extensions.Logging;
 namespace KernelTls.Bench.Servers;
 
 /// <summary>
-/// Kestrel on HTTP/1.1 as an application has it: with a route for each file, or as a reverse proxy. Like nginx here, without a log.
+/// Runs Kestrel with HTTP/1.1 as an application does, either with a route for each file or as a reverse proxy. Like
+/// nginx here, it writes no log.
 /// </summary>
 internal static class KestrelServer
 {
     public const string Listening = "listening";
 
-    /// <summary>The process in which <see cref="RunAsync"/> runs.</summary>
-    /// <param name="mode">The server's.</param>
-    /// <param name="files">Files and certificate.</param>
-    /// <param name="port">To listen at.</param>
-    /// <param name="upstream">The port where requests go; null: it has the files.</param>
+    /// <summary>Describes the process that runs <see cref="RunAsync"/>.</summary>
+    /// <param name="mode">The mode of the server.</param>
+    /// <param name="files">The files and the certificate.</param>
+    /// <param name="port">The port on which the server listens.</param>
+    /// <param name="upstream">The port to which requests are forwarded, or null if the server serves the files.</param>
     public static ProcessStartInfo Describe(string mode, ServedFiles files, int port, int? upstream)
     {
         string[] behind = upstream is null ? [] : [$"http://127.0.0.1:{upstream}"];
         return BenchProcess.DescribeChild([BenchCommand.Serve, mode, files.FullName, $"{port}", .. behind]);
     }
 
-    /// <param name="mode">The server's.</param>
-    /// <param name="directory">Where <see cref="ServedFiles"/> are.</param>
-    /// <param name="port">To listen at.</param>
-    /// <param name="upstream">Where requests go; null: the files are served.</param>
-    /// <param name="cancellationToken">Ends the server.</param>
+    /// <param name="mode">The mode of the server.</param>
+    /// <param name="directory">The directory of <see cref="ServedFiles"/>.</param>
+    /// <param name="port">The port on which the server listens.</param>
+    /// <param name="upstream">
+    /// The address to which requests are forwarded, or null if the server serves the files.
+    /// </param>
+    /// <param name="cancellationToken">A token that stops the server.</param>
     public static async Task RunAsync(string mode, string directory, int port, Uri? upstream, CancellationToken cancellationToken)
     {
         Mode server = ModeTable.Create(mode, BenchCertificates.ReadFrom(directory), resume: true);

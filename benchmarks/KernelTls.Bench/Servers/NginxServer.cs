@@ -4,20 +4,22 @@ using KernelTls.Bench.Modes;
 namespace KernelTls.Bench.Servers;
 
 /// <summary>
-/// nginx as Debian sets it up, as far as it matters here, without a log: one process, which does what a worker does. With
-/// files, or as a reverse proxy.
+/// Configures nginx as Debian does, as far as that affects these measurements, but without an access log. A single
+/// process does the work of a worker process. It serves files or acts as a reverse proxy.
 /// </summary>
 internal static class NginxServer
 {
-    /// <summary>At this point of its start, by its own account, it listens.</summary>
+    /// <summary>The text of a log line that nginx writes during its start, when it already listens.</summary>
     public const string Listening = "getrlimit(RLIMIT_NOFILE)";
 
     public static bool IsMode(string mode) => mode is ModeTable.Nginx or ModeTable.NginxKernel;
 
-    /// <param name="mode">With kernel TLS or without.</param>
-    /// <param name="files">Files and certificate; its configuration is written there.</param>
-    /// <param name="port">To listen at.</param>
-    /// <param name="upstream">The port where requests go; null: it has the files.</param>
+    /// <param name="mode">The mode, with or without kernel TLS.</param>
+    /// <param name="files">
+    /// The files and the certificate. This method writes the configuration of nginx to the same directory.
+    /// </param>
+    /// <param name="port">The port on which nginx listens.</param>
+    /// <param name="upstream">The port to which requests are forwarded, or null if nginx serves the files.</param>
     public static ProcessStartInfo Describe(string mode, ServedFiles files, int port, int? upstream) => Describe(
         files,
         port,
@@ -33,14 +35,17 @@ internal static class NginxServer
         """,
         upstream is null ? "" : $"upstream upstream {{ server 127.0.0.1:{upstream}; keepalive 4; }}");
 
-    /// <summary>What stands behind a reverse proxy: files without TLS, on connections that live for as long as they are wanted.</summary>
+    /// <summary>
+    /// Describes the process of the server behind a reverse proxy. It serves files without TLS and keeps connections
+    /// open as long as its clients need them.
+    /// </summary>
     public static ProcessStartInfo DescribeUpstream(ServedFiles files, int port) => Describe(
         files,
         port,
         $"listen 127.0.0.1:{port}; keepalive_requests 1000000; root {ServedFiles.RootIn(files.FullName)};",
         http: "");
 
-    /// <summary>As it says it: nginx/1.2.3.</summary>
+    /// <summary>Returns the version in the form in which nginx reports it, such as nginx/1.2.3.</summary>
     public static async Task<string> ReadVersionAsync()
     {
         using Process nginx = Process.Start(new ProcessStartInfo("nginx", "-v") { RedirectStandardError = true })!;

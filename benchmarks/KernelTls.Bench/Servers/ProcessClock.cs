@@ -2,14 +2,17 @@ using System.Runtime.InteropServices;
 
 namespace KernelTls.Bench.Servers;
 
-/// <summary>What another process has used of the processor, user and kernel, to the nanosecond: its CPU-time clock.</summary>
+/// <summary>
+/// Reads the user and kernel processor time of another process in nanoseconds from its CPU-time clock.
+/// </summary>
 /// <remarks>
-/// The scheduler's own sum (sum_exec_runtime, as in /proc/PID/task/*/schedstat), which has in it threads that have ended too.
-/// /proc/PID/stat has the same in hundredths of a second.
+/// The value is the sum that the scheduler keeps (sum_exec_runtime, as in /proc/PID/task/*/schedstat). It includes
+/// threads that have ended. The same value in /proc/PID/stat has a resolution of a hundredth of a second.
 /// </remarks>
 internal static partial class ProcessClock
 {
-    // The clock's number says whose it is: what clock_getcpuclockid(3) returns, linux/posix-timers.h.
+    // The clock's number identifies the process. It is the value that clock_getcpuclockid(3) returns
+    // (linux/posix-timers.h).
     private const int ProcessIdShift = 3;
     private const int Scheduled = 2;
 

@@ -1,11 +1,13 @@
 namespace KernelTls.Bench.Servers;
 
-/// <summary>A directory of its own with what a server serves, its certificate and the authority that signed it.</summary>
+/// <summary>
+/// Represents a temporary directory with the files of a server, its certificate and the authority that signed it.
+/// </summary>
 internal sealed class ServedFiles : IDisposable
 {
     private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("kerneltls-bench-");
 
-    /// <param name="sizes">A file each, which has its size as its name.</param>
+    /// <param name="sizes">The sizes of the files. The name of each file is its size.</param>
     public ServedFiles(params IEnumerable<int> sizes)
     {
         new BenchCertificates().WriteTo(FullName);
@@ -18,7 +20,7 @@ internal sealed class ServedFiles : IDisposable
 
     public string FullName => _directory.FullName;
 
-    /// <summary>The files, and nothing else.</summary>
+    /// <summary>Returns the path of the directory that contains only the files.</summary>
     public static string RootIn(string directory) => Path.Combine(directory, "files");
 
     public void Dispose() => _directory.Delete(recursive: true);

@@ -6,8 +6,9 @@ using System.Text;
 namespace KernelTls.Bench.Servers;
 
 /// <summary>
-/// A server on https://localhost in a process of its own, of static files or as a reverse proxy: nginx, or Kestrel in this program.
-/// Started here, so it runs under the same conditions as what is measured elsewhere.
+/// Runs a server on https://localhost in a separate process: nginx, or Kestrel in this program. It serves static files
+/// or acts as a reverse proxy. This process starts the server, so the server runs under the same conditions as other
+/// measured processes.
 /// </summary>
 internal sealed class ServerProcess : IDisposable
 {
@@ -26,8 +27,10 @@ internal sealed class ServerProcess : IDisposable
     public int ProcessId => _process.Id;
 
     /// <param name="mode">A mode of <see cref="Modes.ModeTable.Servers"/>.</param>
-    /// <param name="files">Files and certificate.</param>
-    /// <param name="upstream">Where a reverse proxy asks for the files; null: the server has them.</param>
+    /// <param name="files">The files and the certificate.</param>
+    /// <param name="upstream">
+    /// The server from which a reverse proxy requests the files, or null if the server serves them.
+    /// </param>
     public static Task<ServerProcess> StartAsync(string mode, ServedFiles files, ServerProcess? upstream)
     {
         int port = FindPort();
@@ -36,7 +39,7 @@ internal sealed class ServerProcess : IDisposable
             : StartAsync(port, KestrelServer.Describe(mode, files, port, upstream?.Port), KestrelServer.Listening);
     }
 
-    /// <summary>What stands behind a reverse proxy.</summary>
+    /// <summary>Starts the server behind a reverse proxy.</summary>
     public static Task<ServerProcess> StartUpstreamAsync(ServedFiles files)
     {
         int port = FindPort();
@@ -72,7 +75,10 @@ internal sealed class ServerProcess : IDisposable
         return ((IPEndPoint)socket.LocalEndPoint!).Port;
     }
 
-    /// <summary>Waits for a word on its standard error, which is read, and forgotten, for as long as the process lives.</summary>
+    /// <summary>
+    /// Waits until the server writes a word to its standard error. The output is read and discarded as long as the
+    /// process runs.
+    /// </summary>
     private async Task SaysAsync(string word)
     {
         TaskCompletionSource said = new(TaskCreationOptions.RunContinuationsAsynchronously);

@@ -1,17 +1,28 @@
 namespace KernelTls.Bench.Wall;
 
-/// <summary>Whether time means anything here, and whether there is kernel TLS to take the time of.</summary>
+/// <summary>
+/// Determines whether wall-clock time is meaningful on this machine and whether it has kernel TLS to measure.
+/// </summary>
 internal static class NativeMachine
 {
-    /// <summary>Why nothing is to be measured by the clock on this machine; null: it can be.</summary>
+    /// <summary>
+    /// Returns the reason why this machine cannot measure kernel TLS by the wall clock, or null if it can.
+    /// </summary>
     public static string? ReasonToRefuse() => ReasonToRefuse(
         Environment.GetEnvironmentVariable("KTLS_CELL"),
         File.ReadAllText("/proc/cpuinfo"),
         KtlsPlatform.IsSupported ? null : $"{KtlsPlatform.NotSupportedReason}");
 
-    /// <param name="cell">The lab's name for this machine; null: it is none of the lab's.</param>
-    /// <param name="processor">/proc/cpuinfo.</param>
-    /// <param name="notSupported">Why there is no kernel TLS; null: there is.</param>
+    /// <summary>
+    /// Returns the reason why this machine cannot measure by the wall clock, or null if it can. Unlike
+    /// <see cref="ReasonToRefuse()"/>, this method does not require kernel TLS.
+    /// </summary>
+    public static string? ReasonToRefuseClock() =>
+        ReasonToRefuse(Environment.GetEnvironmentVariable("KTLS_CELL"), File.ReadAllText("/proc/cpuinfo"), notSupported: null);
+
+    /// <param name="cell">The lab's name for this machine, or null if the machine is not a lab cell.</param>
+    /// <param name="processor">The content of /proc/cpuinfo.</param>
+    /// <param name="notSupported">The reason why kernel TLS is not supported, or null if it is supported.</param>
     public static string? ReasonToRefuse(string? cell, string processor, string? notSupported) =>
         processor.Contains("User Mode Linux", StringComparison.Ordinal)
             ? "this machine is User-Mode Linux, a process of another kernel: its clock says nothing about a processor"
@@ -23,7 +34,7 @@ internal static class NativeMachine
             ? $"this machine has no kernel TLS ({notSupported}), and what is emulated cannot be timed; eng/bench without --wall counts instructions"
         : null;
 
-    /// <summary>The processor's own name, and how many of them .NET uses.</summary>
+    /// <summary>Returns the number of processors that .NET uses and the name of the model.</summary>
     public static string Describe()
     {
         string? model = File.ReadLines("/proc/cpuinfo").FirstOrDefault(line => line.StartsWith("model name", StringComparison.Ordinal));

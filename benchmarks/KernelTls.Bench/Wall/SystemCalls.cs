@@ -4,15 +4,21 @@ using System.Globalization;
 
 namespace KernelTls.Bench.Wall;
 
-/// <summary>perf counts a process's system calls, all its threads, by the kernel's tracepoint: strace would stop it at each.</summary>
+/// <summary>
+/// Counts the system calls of all threads of a process with perf and a kernel tracepoint. Unlike strace, perf does not
+/// stop the process at each call.
+/// </summary>
 internal static class SystemCalls
 {
     private const string Ready = "ready";
 
-    /// <summary>How many the process makes while work is done; or why that cannot be told.</summary>
+    /// <summary>
+    /// Returns the number of system calls that the process makes during the work, or the reason why they cannot be
+    /// counted.
+    /// </summary>
     public static async Task<(long? Count, string? NotCounted)> CountAsync(int processId, Func<Task> work)
     {
-        // perf counts for as long as its command runs, and starts it when it counts.
+        // The perf tool counts while its command runs, and it starts the command when it begins to count.
         ProcessStartInfo start = new(
             "perf",
             ["stat", "-p", $"{processId}", "-e", "raw_syscalls:sys_enter", "-x", ",", "--", "sh", "-c", $"echo {Ready}; exec cat"])
@@ -44,7 +50,10 @@ internal static class SystemCalls
         }
     }
 
-    /// <summary>A line such as "123,,raw_syscalls:sys_enter,…", or words about what is not supported or not allowed.</summary>
+    /// <summary>
+    /// Parses perf's output: a line such as "123,,raw_syscalls:sys_enter,…", or a message that counting is not
+    /// supported or not permitted.
+    /// </summary>
     public static (long? Count, string? NotCounted) Parse(string said)
     {
         string first = said.Split('\n', StringSplitOptions.RemoveEmptyEntries).FirstOrDefault() ?? "perf said nothing";

@@ -4,44 +4,68 @@ using KernelTls.Bench.Servers;
 
 namespace KernelTls.Bench.Wall;
 
-/// <summary>Runs a scenario for some time, one operation after the other, and keeps what each took.</summary>
+/// <summary>Runs a scenario for a given time and records the duration of each operation.</summary>
 internal static class WallClock
 {
-    /// <param name="name">The row.</param>
-    /// <param name="mode">The mode that the scenario is in.</param>
-    /// <param name="scenario">What runs.</param>
-    /// <param name="length">How long it is measured for at least; a third of it goes before, to warm up.</param>
+    /// <param name="name">The name of the row.</param>
+    /// <param name="mode">The mode of the scenario.</param>
+    /// <param name="scenario">The scenario to run.</param>
+    /// <param name="length">
+    /// The minimum duration of the measurement. The warm-up before it takes a third of this duration.
+    /// </param>
     public static async Task<WallMeasurement> MeasureAsync(string name, string mode, Scenario scenario, TimeSpan length)
     {
         await scenario.PrepareAsync().InTime("the first connection");
-        await RunForAsync(scenario, length / 3);
+        int operations = await WarmUpAsync(scenario, length / 3);
 
         List<TimeSpan> times = [];
         scenario.Times = times;
+        long contentions = Monitor.LockContentionCount;
         TimeSpan before = ProcessClock.Read(scenario.MeasuredProcess);
-        await RunForAsync(scenario, length);
+        await RunForAsync(scenario, operations, length);
         TimeSpan processor = ProcessClock.Read(scenario.MeasuredProcess) - before;
+        contentions = Monitor.LockContentionCount - contentions;
         scenario.Times = null;
 
-        // Apart, so that counting takes no part in the times.
-        (long? calls, string? notCounted) = await SystemCalls.CountAsync(scenario.MeasuredProcess, () => RunRoundAsync(scenario));
+        // Count separately, so that counting does not affect the times.
+        (long? calls, string? notCounted) = await SystemCalls.CountAsync(scenario.MeasuredProcess, () => RunRoundAsync(scenario, scenario.OperationsPerRound));
         double? callsPerOp = calls is { } count ? Math.Round((double)count / scenario.OperationsPerRound, 1) : null;
-        return WallMeasurement.Of(name, mode, times, processor, callsPerOp, notCounted);
+        return WallMeasurement.Of(name, mode, times, scenario.Concurrency, processor, callsPerOp, notCounted) with
+        {
+            ContentionsPerOp = Math.Round((double)contentions / times.Count, 5),
+        };
     }
 
-    private static async Task RunForAsync(Scenario scenario, TimeSpan length)
+    /// <summary>
+    /// Warms up and returns the number of operations of a round. A concurrent round does not have all its operations in
+    /// progress at its beginning and its end, so it has to be long.
+    /// </summary>
+    private static async Task<int> WarmUpAsync(Scenario scenario, TimeSpan length)
+    {
+        await RunForAsync(scenario, scenario.OperationsPerRound, length);
+        if (scenario.Concurrency == 1)
+        {
+            return scenario.OperationsPerRound;
+        }
+
+        long begun = Stopwatch.GetTimestamp();
+        await RunRoundAsync(scenario, scenario.OperationsPerRound);
+        return scenario.OperationsPerRound * (int)Math.Max(1, Math.Ceiling(length / Stopwatch.GetElapsedTime(begun)));
+    }
+
+    private static async Task RunForAsync(Scenario scenario, int operations, TimeSpan length)
     {
         long begun = Stopwatch.GetTimestamp();
         do
         {
-            await RunRoundAsync(scenario);
+            await RunRoundAsync(scenario, operations);
         }
         while (Stopwatch.GetElapsedTime(begun) < length);
     }
 
-    private static async Task RunRoundAsync(Scenario scenario)
+    private static async Task RunRoundAsync(Scenario scenario, int operations)
     {
-        await scenario.RunAsync(scenario.OperationsPerRound).InTime("a round");
+        await scenario.RunAsync(operations).InTime("a round");
         scenario.Verify();
     }
 }

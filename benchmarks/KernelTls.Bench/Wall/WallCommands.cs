@@ -5,35 +5,69 @@ using KernelTls.Bench.Scenarios;
 
 namespace KernelTls.Bench.Wall;
 
-/// <summary>The part of the command line that measures by the clock.</summary>
+/// <summary>Defines the commands that measure by the wall clock.</summary>
 internal static class WallCommands
 {
     public const string Measure = "wall-measure";
 
     private const int CannotRunHere = 2;
 
-    public static Command Create()
+    public static Command Create() => CreateRun(
+        "wall",
+        "The same by the clock, on a machine whose own kernel has kernel TLS.",
+        10,
+        NativeMachine.ReasonToRefuse,
+        async (scenarios, modes, length, cancellationToken) =>
+        {
+            WallResults results = await new WallRun(scenarios, modes, length, Console.Out).RunAsync(cancellationToken);
+            WallRun.Write(results, Console.Out);
+            return JsonSerializer.Serialize(results, BenchJson.Default.WallResults);
+        });
+
+    public static Command CreateLoad() => CreateRun(
+        "load",
+        "Rows of load by the clock, on any machine of its own: pairs of the stock stream and each mode that it has.",
+        2,
+        NativeMachine.ReasonToRefuseClock,
+        async (scenarios, modes, length, cancellationToken) =>
+        {
+            LoadResults results = await new LoadRun(scenarios, modes, length, Console.Out).RunAsync(cancellationToken);
+            LoadRun.Write(results, Console.Out);
+            return JsonSerializer.Serialize(results, BenchJson.Default.LoadResults);
+        });
+
+    /// <param name="name">The name of the command.</param>
+    /// <param name="description">The description of the command.</param>
+    /// <param name="defaultSeconds">The default duration of each measurement, in seconds.</param>
+    /// <param name="reasonToRefuse">
+    /// A function that returns the reason why this machine cannot measure, or null if it can.
+    /// </param>
+    /// <param name="run">A function that measures, prints the results and returns them as JSON.</param>
+    private static Command CreateRun(
+        string name,
+        string description,
+        int defaultSeconds,
+        Func<string?> reasonToRefuse,
+        Func<string[], string[], TimeSpan, CancellationToken, Task<string>> run)
     {
         Option<string[]> scenarios = BenchCommand.ScenarioOption();
         Option<string[]> modes = BenchCommand.ModeOption();
         Option<string?> json = BenchCommand.JsonOption();
-        Option<int> seconds = new("--seconds") { Description = "Of each row in each mode.", DefaultValueFactory = _ => 10 };
-        Command command = new("wall", "The same by the clock, on a machine whose own kernel has kernel TLS.") { scenarios, modes, json, seconds };
+        Option<int> seconds = new("--seconds") { Description = "Of each measurement.", DefaultValueFactory = _ => defaultSeconds };
+        Command command = new(name, description) { scenarios, modes, json, seconds };
         command.SetAction((arguments, cancellationToken) => BenchCommand.GuardAsync(async () =>
         {
-            if (NativeMachine.ReasonToRefuse() is { } reason)
+            if (reasonToRefuse() is { } reason)
             {
                 await Console.Error.WriteLineAsync($"bench: {reason}");
                 return CannotRunHere;
             }
 
             TimeSpan length = TimeSpan.FromSeconds(Math.Max(1, arguments.GetValue(seconds)));
-            WallResults results = await new WallRun(arguments.GetValue(scenarios)!, arguments.GetValue(modes)!, length, Console.Out)
-                .RunAsync(cancellationToken);
-            WallRun.Write(results, Console.Out);
+            string results = await run(arguments.GetValue(scenarios)!, arguments.GetValue(modes)!, length, cancellationToken);
             if (arguments.GetValue(json) is { } path)
             {
-                await File.WriteAllTextAsync(path, JsonSerializer.Serialize(results, BenchJson.Default.WallResults), cancellationToken);
+                await File.WriteAllTextAsync(path, results, cancellationToken);
             }
 
             return BenchCommand.Ok;
@@ -41,7 +75,10 @@ internal static class WallCommands
         return command;
     }
 
-    /// <summary>One row in one mode by the clock, in this process; the result is a line of JSON.</summary>
+    /// <summary>
+    /// Creates the command that measures one row in one mode by the wall clock in this process. The result is one line
+    /// of JSON.
+    /// </summary>
     public static Command CreateMeasure()
     {
         Argument<string> scenario = new("scenario");

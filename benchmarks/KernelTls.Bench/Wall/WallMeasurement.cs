@@ -1,28 +1,54 @@
+using KernelTls.Bench.Report;
+
 namespace KernelTls.Bench.Wall;
 
-/// <summary>One row in one mode by the clock: one operation after the other.</summary>
-/// <param name="Scenario">The row's name.</param>
-/// <param name="Mode">The mode's name.</param>
-/// <param name="Operations">So many were measured.</param>
-/// <param name="PerSecond">Operations in a second of the time that they took.</param>
-/// <param name="Median">Microseconds, of an operation.</param>
-/// <param name="Percentile99">Microseconds: 99 of 100 operations took no longer.</param>
-/// <param name="CpuSeconds">Of the processor, user and kernel: of both ends, or of the server where a server is measured.</param>
-/// <param name="SystemCallsPerOp">Of the same process; null where they cannot be counted.</param>
-/// <param name="NotCounted">Why not.</param>
+/// <summary>Represents the wall-clock figures of one row in one mode.</summary>
+/// <param name="Scenario">The name of the row.</param>
+/// <param name="Mode">The name of the mode.</param>
+/// <param name="Operations">The number of measured operations.</param>
+/// <param name="PerSecond">The number of operations per second.</param>
+/// <param name="Mean">The mean duration of an operation, in microseconds.</param>
+/// <param name="Median">The median duration of an operation, in microseconds.</param>
+/// <param name="Percentile99">The 99th percentile of the duration of an operation, in microseconds.</param>
+/// <param name="CpuSeconds">
+/// The user and kernel processor time in seconds, of both ends, or of the server alone if only a server is measured.
+/// </param>
+/// <param name="SystemCallsPerOp">
+/// The number of system calls of the same process per operation, or null if they cannot be counted.
+/// </param>
+/// <param name="NotCounted">The reason why system calls cannot be counted.</param>
 internal sealed record WallMeasurement(
     string Scenario,
     string Mode,
     int Operations,
     double PerSecond,
+    double Mean,
     double Median,
     double Percentile99,
     double CpuSeconds,
     double? SystemCallsPerOp,
     string? NotCounted)
 {
+    /// <summary>
+    /// Gets the number of times that a thread of this process waited for a managed lock, per operation.
+    /// </summary>
+    public double ContentionsPerOp { get; init; }
+
+    /// <param name="scenario">The name of the row.</param>
+    /// <param name="mode">The name of the mode.</param>
+    /// <param name="times">The duration of each operation.</param>
+    /// <param name="concurrency">The number of operations in progress at any time.</param>
+    /// <param name="processor">The processor time of all operations.</param>
+    /// <param name="systemCallsPerOp">The value of <see cref="SystemCallsPerOp"/>.</param>
+    /// <param name="notCounted">The value of <see cref="NotCounted"/>.</param>
     public static WallMeasurement Of(
-        string scenario, string mode, IReadOnlyList<TimeSpan> times, TimeSpan processor, double? systemCallsPerOp, string? notCounted)
+        string scenario,
+        string mode,
+        IReadOnlyList<TimeSpan> times,
+        int concurrency,
+        TimeSpan processor,
+        double? systemCallsPerOp,
+        string? notCounted)
     {
         TimeSpan[] sorted = [.. times.Order()];
         TimeSpan sum = sorted.Aggregate(TimeSpan.Zero, (one, other) => one + other);
@@ -30,7 +56,8 @@ internal sealed record WallMeasurement(
             scenario,
             mode,
             sorted.Length,
-            Math.Round(sorted.Length / sum.TotalSeconds, 1),
+            Math.Round(concurrency * sorted.Length / sum.TotalSeconds, 1),
+            Math.Round(sum.TotalMicroseconds / sorted.Length, 1),
             Percentile(sorted, 0.5),
             Percentile(sorted, 0.99),
             Math.Round(processor.TotalSeconds, 3),
@@ -38,7 +65,5 @@ internal sealed record WallMeasurement(
             notCounted);
     }
 
-    /// <summary>The smallest that is no smaller than this part of all.</summary>
-    private static double Percentile(TimeSpan[] sorted, double part) =>
-        Math.Round(sorted[(int)Math.Ceiling(part * sorted.Length) - 1].TotalMicroseconds, 1);
+    private static double Percentile(TimeSpan[] sorted, double part) => Math.Round(Percentiles.Of(sorted, part).TotalMicroseconds, 1);
 }

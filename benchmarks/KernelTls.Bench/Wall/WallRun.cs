@@ -5,7 +5,9 @@ using KernelTls.Bench.Scenarios;
 
 namespace KernelTls.Bench.Wall;
 
-/// <summary>Rows × modes by the clock, each in a process of its own that runs as applications do.</summary>
+/// <summary>
+/// Measures rows × modes by the wall clock, each in a separate process under the conditions of an ordinary application.
+/// </summary>
 internal sealed class WallRun
 {
     private readonly (Row Row, string Mode)[] _cells;
@@ -15,7 +17,7 @@ internal sealed class WallRun
     /// <exception cref="BenchFailedException">A row has none of the modes.</exception>
     public WallRun(string[] scenarios, string[] modes, TimeSpan length, TextWriter output)
     {
-        _cells = [.. Row.Select(scenarios, modes).Where(cell => cell.Row.Create is not null)];
+        _cells = [.. Row.Select(scenarios, modes).Where(cell => cell.Row is { Create: not null, IsLoad: false, IsStart: false })];
         _length = length;
         _output = output;
     }

@@ -2,7 +2,7 @@ using System.CommandLine;
 
 namespace KernelTls.Lab.Http;
 
-/// <summary>What the HTTP client is told.</summary>
+/// <summary>Represents the options of the HTTP client.</summary>
 internal sealed record HttpClientOptions
 {
     public required string ServerAddress { get; init; }
@@ -15,10 +15,10 @@ internal sealed record HttpClientOptions
 
     public required bool IsPost { get; init; }
 
-    /// <summary>Begins with a slash.</summary>
+    /// <summary>Gets the path, which begins with a slash.</summary>
     public required string Path { get; init; }
 
-    /// <summary>Bytes that each answer must have.</summary>
+    /// <summary>Gets the required size of each response, in bytes.</summary>
     public required long ResponseSize { get; init; }
 
     public required int RequestContentSize { get; init; }
@@ -29,14 +29,14 @@ internal sealed record HttpClientOptions
 
     public required bool RequestContentUnknownLength { get; init; }
 
-    /// <summary>Name and value.</summary>
+    /// <summary>Gets the names and values of the additional headers.</summary>
     public required IReadOnlyList<(string Name, string Value)> Headers { get; init; }
 
     public required int NumberOfHttpClients { get; init; }
 
     public required int ConcurrencyPerHttpClient { get; init; }
 
-    /// <summary>0: no limit.</summary>
+    /// <summary>Gets the maximum number of connections per server, or 0 for no limit.</summary>
     public required int Http11MaxConnectionsPerServer { get; init; }
 
     public required bool Http20EnableMultipleConnections { get; init; }

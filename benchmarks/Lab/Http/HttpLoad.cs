@@ -6,7 +6,7 @@ using KernelTls.Lab.Tls;
 
 namespace KernelTls.Lab.Http;
 
-/// <summary>HttpClients that ask one thing, over and over.</summary>
+/// <summary>Runs instances of HttpClient that repeat one request.</summary>
 internal sealed class HttpLoad
 {
     public const string GetPath = "/get";
@@ -79,7 +79,7 @@ internal sealed class HttpLoad
                 _options.Http11MaxConnectionsPerServer > 0 ? _options.Http11MaxConnectionsPerServer : int.MaxValue,
             EnableMultipleHttp2Connections = _options.Http20EnableMultipleConnections,
 
-            // For each connection once, after its handshake; the stream stays what it is.
+            // The filter is called once for each connection, after its handshake. It returns the stream unchanged.
             PlaintextStreamFilter = (context, _) =>
             {
                 _connections.Add(context.PlaintextStream);

@@ -13,15 +13,19 @@ using Microsoft.Extensions.FileProviders;
 
 namespace KernelTls.Lab.Http;
 
-/// <summary>Kestrel with as little around it as there can be.</summary>
+/// <summary>Runs Kestrel with as few other components as possible.</summary>
 internal sealed class HttpServer(HttpServerOptions options)
 {
-    /// <summary>Kestrel's own is for clients that may be hostile, on machines that are not emulated.</summary>
+    /// <summary>
+    /// The limit of a handshake. Kestrel's default assumes clients that may be hostile and machines that are not
+    /// emulated.
+    /// </summary>
     private static readonly TimeSpan s_handshakeTimeout = TimeSpan.FromMinutes(2);
 
     private readonly TlsChoice _tls = new();
     private readonly ConnectionTally _tally = new();
     private readonly byte[] _body = new byte[options.ResponseSize];
+    private KtlsOffload? _fallback;
 
     public async Task RunAsync(CancellationToken cancellationToken)
     {
@@ -60,6 +64,9 @@ internal sealed class HttpServer(HttpServerOptions options)
             }));
         if (!_tls.IsStock)
         {
+            // For connections that Kestrel's TLS serves, report the same text as the stream of a client does.
+            KtlsFallbackReason reason = KernelTlsServer.GetFallbackReason(_tls.Options);
+            _fallback = new KtlsOffload(KtlsDataPath.Managed, reason, KtlsDataPath.Managed, reason);
             builder.WebHost.UseKernelTls(_tls.Configure);
         }
 
@@ -78,18 +85,25 @@ internal sealed class HttpServer(HttpServerOptions options)
         return application;
     }
 
-    private ConnectionDelegate Count(ConnectionDelegate next) => connection =>
+    private ConnectionDelegate Count(ConnectionDelegate next) => async connection =>
     {
         if (connection.Features.Get<ITlsHandshakeFeature>() is { } tls)
         {
-            _tally.Add(connection.Features.Get<IKtlsFeature>()?.Offload, tls.Protocol, tls.NegotiatedCipherSuite ?? default(TlsCipherSuite));
+            _tally.Add(connection.Features.Get<IKtlsFeature>()?.Offload ?? _fallback, tls.Protocol, tls.NegotiatedCipherSuite ?? default(TlsCipherSuite));
         }
         else
         {
             _tally.AddPlain();
         }
 
-        return next(connection);
+        try
+        {
+            await next(connection);
+        }
+        finally
+        {
+            _tally.End();
+        }
     };
 
     private async Task RespondAsync(HttpContext context)

@@ -2,14 +2,14 @@ using System.CommandLine;
 
 namespace KernelTls.Lab.Http;
 
-/// <summary>What the HTTP server is told.</summary>
-/// <param name="ServerAddress">Where it listens.</param>
-/// <param name="ServerPort">0: the system chooses.</param>
-/// <param name="UseHttps">By TLS.</param>
-/// <param name="HttpVersion">The only one that it speaks.</param>
-/// <param name="ResponseSize">Bytes of the answers to /get and /post.</param>
-/// <param name="FileName">A static file that it makes and serves; null: none.</param>
-/// <param name="SizeInBytes">The file's.</param>
+/// <summary>Represents the options of the HTTP server.</summary>
+/// <param name="ServerAddress">The address on which the server listens.</param>
+/// <param name="ServerPort">The port on which the server listens, or 0 to let the system choose a port.</param>
+/// <param name="UseHttps">Whether the server uses TLS.</param>
+/// <param name="HttpVersion">The only HTTP version of the server.</param>
+/// <param name="ResponseSize">The size of the responses to /get and /post, in bytes.</param>
+/// <param name="FileName">The name of a static file that the server creates and serves, or null for none.</param>
+/// <param name="SizeInBytes">The size of the file, in bytes.</param>
 internal sealed record HttpServerOptions(
     string ServerAddress, int ServerPort, bool UseHttps, Version HttpVersion, int ResponseSize, string? FileName, int SizeInBytes)
 {

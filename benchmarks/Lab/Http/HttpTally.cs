@@ -3,7 +3,7 @@ using KernelTls.Lab.Report;
 
 namespace KernelTls.Lab.Http;
 
-/// <summary>What counted of one loop's requests, or of all.</summary>
+/// <summary>Represents the counted requests of one loop or of all loops.</summary>
 internal sealed class HttpTally
 {
     private readonly List<long> _headers = [];
@@ -24,9 +24,11 @@ internal sealed class HttpTally
 
     public void AddError() => Errors++;
 
-    /// <param name="headers">Of <see cref="Stopwatch"/>, as the others.</param>
-    /// <param name="contentStart">To the first byte, or to the end where there is none.</param>
-    /// <param name="contentEnd">To the end.</param>
+    /// <param name="headers">
+    /// The time until the headers, in ticks of <see cref="Stopwatch"/> like the other times.
+    /// </param>
+    /// <param name="contentStart">The time until the first byte, or until the end if there is no content.</param>
+    /// <param name="contentEnd">The time until the end.</param>
     public void AddTimes(long headers, long contentStart, long contentEnd)
     {
         _headers.Add(headers);

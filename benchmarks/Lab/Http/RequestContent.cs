@@ -2,7 +2,7 @@ using System.Net;
 
 namespace KernelTls.Lab.Http;
 
-/// <summary>The body of a request, written in parts.</summary>
+/// <summary>Represents the body of a request, which is written in parts.</summary>
 internal sealed class RequestContent(HttpClientOptions options, ReadOnlyMemory<byte> part) : HttpContent
 {
     protected override Task SerializeToStreamAsync(Stream stream, TransportContext? context) =>

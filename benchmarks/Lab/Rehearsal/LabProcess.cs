@@ -6,7 +6,9 @@ using KernelTls.Lab.Tls;
 
 namespace KernelTls.Lab.Rehearsal;
 
-/// <summary>This program once more, as a process of its own: what it says, what it came to, and an end by its own process id.</summary>
+/// <summary>
+/// Runs this program as a child process, collects its output and result, and ends it by its process ID.
+/// </summary>
 internal sealed class LabProcess : IDisposable
 {
     private const string Ready = "Listening on ";
@@ -35,10 +37,10 @@ internal sealed class LabProcess : IDisposable
         }
     }
 
-    /// <param name="program">The assembly.</param>
-    /// <param name="inNamespace">The network namespace that it runs in; null: this one.</param>
-    /// <param name="environment">All that it is told about TLS.</param>
-    /// <param name="arguments">Its command line.</param>
+    /// <param name="program">The path of the assembly.</param>
+    /// <param name="inNamespace">The network namespace of the process, or null for the current one.</param>
+    /// <param name="environment">All environment variables that affect TLS.</param>
+    /// <param name="arguments">The arguments of the command line.</param>
     public static LabProcess Start(
         string program, string? inNamespace, IEnumerable<KeyValuePair<string, string>> environment, IEnumerable<string> arguments)
     {
@@ -61,9 +63,9 @@ internal sealed class LabProcess : IDisposable
         return new LabProcess(Process.Start(start)!);
     }
 
-    /// <summary>The port of a server, when it listens.</summary>
-    /// <exception cref="LabFailedException">It has ended without.</exception>
-    /// <exception cref="TimeoutException">It does not listen yet.</exception>
+    /// <summary>Waits until a server listens and returns its port.</summary>
+    /// <exception cref="LabFailedException">The server ended before it listened.</exception>
+    /// <exception cref="TimeoutException">The server does not listen yet.</exception>
     public async Task<int> ListenAsync(TimeSpan limit)
     {
         Task first = await InTime(Task.WhenAny(_address.Task, _reading), limit, "to listen");
@@ -76,16 +78,16 @@ internal sealed class LabProcess : IDisposable
         return int.Parse(address[(address.LastIndexOf(':') + 1)..].TrimEnd('/'), System.Globalization.CultureInfo.InvariantCulture);
     }
 
-    /// <summary>Asks it to end.</summary>
+    /// <summary>Asks the process to end with SIGTERM.</summary>
     public void Terminate()
     {
         using Process kill = Process.Start("kill", ["-TERM", $"{_process.Id}"]);
         kill.WaitForExit();
     }
 
-    /// <summary>Its figures, when it has ended well.</summary>
-    /// <exception cref="LabFailedException">It has ended badly, or told nothing.</exception>
-    /// <exception cref="TimeoutException">It has not ended.</exception>
+    /// <summary>Waits until the process has ended successfully and returns its results.</summary>
+    /// <exception cref="LabFailedException">The process failed, or it reported no results.</exception>
+    /// <exception cref="TimeoutException">The process has not ended.</exception>
     public async Task<JsonObject> ResultsAsync(TimeSpan limit)
     {
         int code = await ExitAsync(limit);
@@ -114,7 +116,7 @@ internal sealed class LabProcess : IDisposable
         }
     }
 
-    /// <summary>One figure of <see cref="ResultsAsync"/>.</summary>
+    /// <summary>Returns one figure of <see cref="ResultsAsync"/>.</summary>
     public static JsonNode? ValueOf(JsonObject results, Metric metric) =>
         results["Measurements"]!.AsArray().FirstOrDefault(m => (string)m!["Name"]! == metric.Name)?["Value"];
 

@@ -2,7 +2,10 @@ using KernelTls.Lab.Tls;
 
 namespace KernelTls.Lab.Rehearsal;
 
-/// <summary>How TLS is done, by nothing but variables of the environment; the profiles of benchmarks/crank have the same.</summary>
+/// <summary>
+/// Represents a TLS implementation, selected only by environment variables. The profiles of benchmarks/crank use the
+/// same variables.
+/// </summary>
 internal sealed record RehearsalMode(string Name, IReadOnlyDictionary<string, string> Environment)
 {
     public static IReadOnlyList<RehearsalMode> All { get; } =

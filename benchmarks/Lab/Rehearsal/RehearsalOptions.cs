@@ -2,15 +2,15 @@ using System.CommandLine;
 
 namespace KernelTls.Lab.Rehearsal;
 
-/// <summary>What the rehearsal of two hosts is told.</summary>
-/// <param name="Mtus">Of the link, one after the other.</param>
-/// <param name="DelayMilliseconds">Of the link, each way.</param>
-/// <param name="LossPercent">Of the link's packets, each way.</param>
-/// <param name="Modes">Names of <see cref="RehearsalMode.All"/>.</param>
-/// <param name="Scenarios">Names of <see cref="RehearsalScenario.All"/>.</param>
-/// <param name="Concurrency">Requests, or connections, at the same time.</param>
-/// <param name="Warmup">Seconds of each run.</param>
-/// <param name="Duration">Seconds of each run.</param>
+/// <summary>Represents the options of the rehearsal with two hosts.</summary>
+/// <param name="Mtus">The MTUs of the link, which are used one after another.</param>
+/// <param name="DelayMilliseconds">The delay of the link in each direction, in milliseconds.</param>
+/// <param name="LossPercent">The percentage of packets that the link loses in each direction.</param>
+/// <param name="Modes">The names of <see cref="RehearsalMode.All"/> to run.</param>
+/// <param name="Scenarios">The names of <see cref="RehearsalScenario.All"/> to run.</param>
+/// <param name="Concurrency">The number of concurrent requests or connections.</param>
+/// <param name="Warmup">The duration of the warm-up of each run, in seconds.</param>
+/// <param name="Duration">The duration of each run, in seconds.</param>
 internal sealed record RehearsalOptions(
     int[] Mtus,
     int DelayMilliseconds,

@@ -2,13 +2,13 @@ using KernelTls.Lab.Report;
 
 namespace KernelTls.Lab.Rehearsal;
 
-/// <summary>Some of the scenarios of benchmarks/crank, by their names.</summary>
-/// <param name="Name">As there.</param>
-/// <param name="Protocol">What the commands' names begin with.</param>
-/// <param name="Server">The server's options.</param>
-/// <param name="Client">The client's; <c>{n}</c> is the concurrency.</param>
-/// <param name="Rate">The figure to show.</param>
-/// <param name="Late">The time to show; null: none.</param>
+/// <summary>Represents a scenario of benchmarks/crank that the rehearsal includes.</summary>
+/// <param name="Name">The name in benchmarks/crank.</param>
+/// <param name="Protocol">The prefix of the names of the commands.</param>
+/// <param name="Server">The options of the server.</param>
+/// <param name="Client">The options of the client, in which <c>{n}</c> stands for the concurrency.</param>
+/// <param name="Rate">The rate to show.</param>
+/// <param name="Late">The time to show, or null for none.</param>
 internal sealed record RehearsalScenario(
     string Name, string Protocol, string Server, string Client, Metric Rate, Metric? Late)
 {
@@ -32,7 +32,7 @@ internal sealed record RehearsalScenario(
         new("read-write", "sslstream", "", "--scenario ReadWrite --connections {n}", Metrics.BytesRead, null),
     ];
 
-    /// <summary>The client expects what the server is told to send.</summary>
+    /// <summary>Creates a scenario whose client expects the size that the server sends.</summary>
     private static RehearsalScenario Http(string name, string both, string client) => new(
         name, "http", $"--useHttps true {both}", $"--useHttps true {both} {Timed}{client}", Metrics.RequestsPerSecond, s_lateAnswer);
 }

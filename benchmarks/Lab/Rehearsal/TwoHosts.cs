@@ -8,8 +8,8 @@ using Spectre.Console;
 namespace KernelTls.Lab.Rehearsal;
 
 /// <summary>
-/// Two network namespaces with a veth pair between, which sends segments of its MTU and no larger, and delays them. Shows that
-/// client and server work over a link as well; how fast they are it cannot show.
+/// Connects two network namespaces with a veth pair, which delays segments and sends none that is larger than its MTU.
+/// It shows that client and server also work over a link. It cannot show how fast they are.
 /// </summary>
 internal sealed class TwoHosts
 {
@@ -49,7 +49,7 @@ internal sealed class TwoHosts
             await RemoveAsync();
         }
 
-        // As wide as it is: nobody wants lines broken in a log.
+        // Use a wide console, so that a log contains no wrapped lines.
         IAnsiConsole console = AnsiConsole.Console;
         console.Profile.Width = 200;
         console.Write(_table);
@@ -71,7 +71,7 @@ internal sealed class TwoHosts
                 await IpAsync(cancellationToken, "-netns", host, "address", "add", $"{address}/24", "dev", "link0");
                 await IpAsync(cancellationToken, "-netns", host, "link", "set", "lo", "up");
 
-                // Without it the kernel passes 64 KiB at a time through a veth, whatever the MTU.
+                // Without this option, the kernel passes 64 KiB at a time through a veth, regardless of the MTU.
                 await IpAsync(cancellationToken, "-netns", host, "link", "set", "link0", "gso_max_segs", "1");
                 await IpAsync(cancellationToken, "-netns", host, "link", "set", "link0", "up");
             }
@@ -131,7 +131,7 @@ internal sealed class TwoHosts
     private static string Number(JsonObject results, Metric metric, string format) =>
         ((double)LabProcess.ValueOf(results, metric)!).ToString(format, CultureInfo.InvariantCulture);
 
-    /// <summary>What the server's end of the link has sent.</summary>
+    /// <summary>Returns the traffic that the server's end of the link has sent.</summary>
     private async Task<(long Bytes, long Packets)> SentAsync(CancellationToken cancellationToken)
     {
         string json = await RunProgramAsync("ip", ["-netns", _server, "-json", "-statistics", "link", "show", "link0"], cancellationToken);

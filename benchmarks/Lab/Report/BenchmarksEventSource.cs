@@ -4,8 +4,9 @@ using System.Diagnostics.Tracing;
 namespace KernelTls.Lab.Report;
 
 /// <summary>
-/// The event source that crank's agent reads through EventPipe. Its name, and the names, ids and parameters of its events, are
-/// the agent's: a measurement counts when its metadata has been told in the same session.
+/// Represents the event source that crank's agent reads through EventPipe. The agent defines its name and the names,
+/// IDs and parameters of its events. The agent counts a measurement only if it received the metadata in the same
+/// session.
 /// </summary>
 [EventSource(Name = "Benchmarks")]
 internal sealed class BenchmarksEventSource : EventSource
@@ -31,7 +32,9 @@ internal sealed class BenchmarksEventSource : EventSource
         }
     }
 
-    /// <summary>Who comes to listen has been told nothing.</summary>
+    /// <summary>
+    /// Sends the metadata again after a listener enables the source, because a new listener has not received it.
+    /// </summary>
     protected override void OnEventCommand(EventCommandEventArgs command)
     {
         if (command.Command == EventCommand.Enable)

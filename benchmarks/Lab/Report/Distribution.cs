@@ -2,7 +2,7 @@ using System.Diagnostics;
 
 namespace KernelTls.Lab.Report;
 
-/// <summary>A time of many operations, in milliseconds: the six figures that crank shows of it.</summary>
+/// <summary>Describes the durations of many operations in milliseconds by the six figures that crank shows.</summary>
 internal sealed class Distribution
 {
     private static readonly (string Name, double Share)[] s_points =
@@ -21,8 +21,10 @@ internal sealed class Distribution
 
     public IReadOnlyList<Metric> Metrics { get; }
 
-    /// <param name="results">Get the six figures.</param>
-    /// <param name="ticks">Of <see cref="Stopwatch"/>; sorted in place, at least one.</param>
+    /// <param name="results">The results to which the six figures are added.</param>
+    /// <param name="ticks">
+    /// The durations in ticks of <see cref="Stopwatch"/>. There must be at least one. The list is sorted in place.
+    /// </param>
     public void Add(Results results, List<long> ticks)
     {
         ticks.Sort();
@@ -32,7 +34,9 @@ internal sealed class Distribution
         }
     }
 
-    /// <summary>The value below which this share lies, between its two neighbours in proportion.</summary>
+    /// <summary>
+    /// Returns the value below which the given fraction of the values lies, interpolated between its two neighbors.
+    /// </summary>
     internal static double At(List<long> sorted, double share)
     {
         double rank = share * (sorted.Count - 1);

@@ -1,6 +1,6 @@
 namespace KernelTls.Lab.Report;
 
-/// <summary>All figures there are, by the names of the reference scenarios where they have one.</summary>
+/// <summary>Defines all figures. Figures that exist in the reference scenarios have the same names as there.</summary>
 internal static class Metrics
 {
     public static Metric Requests { get; } =
@@ -39,7 +39,7 @@ internal static class Metrics
         new("sslstream/errors", Operation.Max, Operation.Sum, "Errors", "Connections that failed", "n0");
 
     public static Metric Connections { get; } =
-        new("tls/connections", Operation.Max, Operation.Sum, "Connections", "Connections since the start, warm-up included", "n0");
+        new("tls/connections", Operation.Max, Operation.Sum, "Connections", "Connections of the run, warm-up included", "n0");
 
     public static Metric KernelConnections { get; } =
         new("tls/connections/kernel", Operation.Max, Operation.Sum, "In the kernel", "Connections with both directions in the kernel", "n0");

@@ -1,6 +1,6 @@
 namespace KernelTls.Lab.Report;
 
-/// <summary>How crank makes one figure of many; its own names.</summary>
+/// <summary>Specifies how crank combines many figures into one. The names are defined by crank.</summary>
 internal enum Operation
 {
     First,

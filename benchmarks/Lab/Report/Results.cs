@@ -7,8 +7,9 @@ using Spectre.Console;
 namespace KernelTls.Lab.Report;
 
 /// <summary>
-/// What a run came to. An agent would add up what it hears twice, so it is told once: by events where one listens; else as
-/// the text that it would read from standard output, or, on a terminal, as a table.
+/// Collects and reports the results of a run. An agent would add up results that it receives twice, so each result is
+/// reported once. If an agent listens, the results are sent as events. Otherwise, they are written to standard output
+/// as the text that an agent would read, or as a table if the output is a terminal.
 /// </summary>
 internal sealed class Results
 {
@@ -23,7 +24,10 @@ internal sealed class Results
 
     public void Add(Metric metric, string value) => _values.Add((metric, value));
 
-    /// <summary>What figures are worth nothing without.</summary>
+    /// <summary>Returns the value of a measurement that was added, for tests.</summary>
+    internal object ValueOf(Metric metric) => _values.Single(value => value.Metric == metric).Value;
+
+    /// <summary>Adds the properties of the environment, without which the figures are meaningless.</summary>
     public void AddEnvironment()
     {
         Add(Metrics.ProcessorCount, (long)Environment.ProcessorCount);
@@ -32,7 +36,7 @@ internal sealed class Results
         Add(Metrics.Runtime, RuntimeInformation.FrameworkDescription);
     }
 
-    /// <returns>Somebody listened.</returns>
+    /// <returns><see langword="true"/> if a listener received the results.</returns>
     public bool TellListener()
     {
         if (!BenchmarksEventSource.Log.IsEnabled())
@@ -61,7 +65,10 @@ internal sealed class Results
         }
     }
 
-    /// <summary>Of .NET, not of KtlsPlatform, which would try the kernel out in a process that is to be a stock one.</summary>
+    /// <summary>
+    /// Returns OpenSSL's version from .NET. KtlsPlatform also has it, but it would probe the kernel in a process that
+    /// must remain a stock process.
+    /// </summary>
     private static string DescribeOpenSsl()
     {
         if (!OperatingSystem.IsLinux())
@@ -69,7 +76,7 @@ internal sealed class Results
             return "";
         }
 
-        // OPENSSL_VERSION_NUMBER since 3.0: 0xMNN00PP0.
+        // The format of OPENSSL_VERSION_NUMBER since OpenSSL 3.0 is 0xMNN00PP0.
         long version = SafeEvpPKeyHandle.OpenSslVersion;
         return $"{version >> 28}.{(version >> 20) & 0xFF}.{(version >> 4) & 0xFF}";
     }

@@ -3,7 +3,7 @@ using Spectre.Console;
 
 namespace KernelTls.Lab.Running;
 
-/// <summary>Shows that time passes: a bar on a terminal, a line elsewhere.</summary>
+/// <summary>Shows progress over time, with a bar on a terminal and with a line otherwise.</summary>
 internal static class Display
 {
     private static readonly TimeSpan s_step = TimeSpan.FromMilliseconds(100);

@@ -3,12 +3,13 @@ using System.Diagnostics;
 namespace KernelTls.Lab.Running;
 
 /// <summary>
-/// When a load warms up, counts, and ends; it asks after each operation. A phase lasts as long as it was told to, and until an
-/// operation of each kind was done in it: a slow machine measures one, not none.
+/// Determines when a load warms up, counts and ends. The load queries it after each operation. A phase lasts for its
+/// configured duration and until one operation of each kind has completed in it. Therefore a slow machine measures at
+/// least one operation.
 /// </summary>
 internal sealed class Schedule(double warmup, double duration, int kinds = 1)
 {
-    /// <summary>How long a phase waits for its first operation.</summary>
+    /// <summary>The limit within which the first operation of a phase has to complete.</summary>
     private static readonly TimeSpan s_patience = TimeSpan.FromMinutes(2);
 
     private readonly Kinds _warm = new(kinds);
@@ -24,12 +25,14 @@ internal sealed class Schedule(double warmup, double duration, int kinds = 1)
 
     public bool IsOver => _phase == Phase.Over;
 
-    /// <summary>How long operations have counted; complete when <see cref="RunAsync"/> is.</summary>
+    /// <summary>
+    /// Gets the duration for which operations counted. It is set when <see cref="RunAsync"/> completes.
+    /// </summary>
     public TimeSpan Counted { get; private set; }
 
-    /// <summary>An operation was done.</summary>
-    /// <param name="kind">Of which kind, from 0 on.</param>
-    /// <returns>It counts.</returns>
+    /// <summary>Records a completed operation.</summary>
+    /// <param name="kind">The zero-based index of the kind of operation.</param>
+    /// <returns><see langword="true"/> if the operation counts.</returns>
     public bool Note(int kind = 0)
     {
         Phase phase = _phase;
@@ -37,8 +40,8 @@ internal sealed class Schedule(double warmup, double duration, int kinds = 1)
         return phase == Phase.Counting;
     }
 
-    /// <summary>Runs the load, which ends soon after <see cref="IsOver"/>.</summary>
-    /// <exception cref="LabFailedException">Nothing was done in a phase.</exception>
+    /// <summary>Runs the load, which must end soon after <see cref="IsOver"/> is set.</summary>
+    /// <exception cref="LabFailedException">No operation completed in a phase.</exception>
     public async Task RunAsync(Func<Task> load, CancellationToken cancellationToken)
     {
         Task running = load();
@@ -85,13 +88,13 @@ internal sealed class Schedule(double warmup, double duration, int kinds = 1)
         }
     }
 
-    /// <summary>The kinds of operations that a phase has seen.</summary>
+    /// <summary>Records the kinds of operations that completed in a phase.</summary>
     private sealed class Kinds(int count)
     {
         private readonly TaskCompletionSource _all = new(TaskCreationOptions.RunContinuationsAsynchronously);
         private int _seen;
 
-        /// <summary>Complete once each was there.</summary>
+        /// <summary>Gets a task that completes when each kind has occurred.</summary>
         public Task Seen => _all.Task;
 
         public void Note(int kind)

@@ -3,17 +3,21 @@ using System.Security.Authentication;
 
 namespace KernelTls.Lab.Streams;
 
-/// <summary>What the client of streams is told.</summary>
-/// <param name="ServerAddress">The server's.</param>
-/// <param name="ServerPort">The server's.</param>
-/// <param name="Scenario">What is done on each connection.</param>
-/// <param name="Connections">At the same time.</param>
-/// <param name="SendBufferSize">Bytes of each write, and of a request; 0: it does not write.</param>
-/// <param name="ReceiveBufferSize">Bytes of each read, and of an answer; 0: it does not read.</param>
-/// <param name="TlsVersion">The only one.</param>
-/// <param name="AllowTlsResume">Sessions may be resumed.</param>
-/// <param name="Warmup">Seconds.</param>
-/// <param name="Duration">Seconds.</param>
+/// <summary>Represents the options of the stream client.</summary>
+/// <param name="ServerAddress">The address of the server.</param>
+/// <param name="ServerPort">The port of the server.</param>
+/// <param name="Scenario">The scenario of each connection.</param>
+/// <param name="Connections">The number of concurrent connections.</param>
+/// <param name="SendBufferSize">
+/// The size of each write and of a request, in bytes. If it is 0, the client does not write.
+/// </param>
+/// <param name="ReceiveBufferSize">
+/// The size of each read and of a response, in bytes. If it is 0, the client does not read.
+/// </param>
+/// <param name="TlsVersion">The only permitted TLS version.</param>
+/// <param name="AllowTlsResume">Whether sessions may be resumed.</param>
+/// <param name="Warmup">The duration of the warm-up, in seconds.</param>
+/// <param name="Duration">The duration of the measurement, in seconds.</param>
 internal sealed record StreamClientOptions(
     string ServerAddress,
     int ServerPort,

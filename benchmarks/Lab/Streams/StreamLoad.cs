@@ -7,7 +7,7 @@ using KernelTls.Lab.Tls;
 
 namespace KernelTls.Lab.Streams;
 
-/// <summary>Connections that do one thing, over and over. One that fails fails the run.</summary>
+/// <summary>Runs connections that repeat one operation. If one connection fails, the run fails.</summary>
 internal sealed class StreamLoad(StreamClientOptions options)
 {
     private readonly TlsChoice _tls = new();
@@ -46,7 +46,7 @@ internal sealed class StreamLoad(StreamClientOptions options)
         results.Tell();
     }
 
-    /// <summary>The peer has nothing more to say, or says it to nobody.</summary>
+    /// <summary>Reads to the end of the stream and discards remaining data.</summary>
     public static async Task ReadToEndAsync(SslStream stream)
     {
         byte[] buffer = new byte[StreamServerOptions.ReferenceBufferSize];
@@ -95,7 +95,7 @@ internal sealed class StreamLoad(StreamClientOptions options)
                     break;
             }
 
-            // A session ticket is only there for who reads what comes behind the handshake.
+            // Read to the end, because a client receives a session ticket only if it reads after the handshake.
             await stream.ShutdownAsync();
             await ReadToEndAsync(stream);
             if (options.Scenario == StreamScenario.Handshake && _schedule.Note())

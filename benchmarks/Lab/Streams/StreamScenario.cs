@@ -2,16 +2,16 @@ using System.Net.Security;
 
 namespace KernelTls.Lab.Streams;
 
-/// <summary>What client and server do on a connection; the client says which by ALPN.</summary>
+/// <summary>Specifies the work of client and server on a connection. The client selects it by ALPN.</summary>
 internal enum StreamScenario
 {
-    /// <summary>Both write and read as fast as they can; a buffer of size 0 leaves a direction out.</summary>
+    /// <summary>Both ends read and write as fast as they can. A buffer of size 0 disables a direction.</summary>
     ReadWrite,
 
-    /// <summary>Connections that end after their handshake.</summary>
+    /// <summary>Each connection ends after its handshake.</summary>
     Handshake,
 
-    /// <summary>One request after the other.</summary>
+    /// <summary>The client sends one request after another.</summary>
     Rps,
 }
 

@@ -7,7 +7,10 @@ using KernelTls.Lab.Tls;
 
 namespace KernelTls.Lab.Streams;
 
-/// <summary>Does on each connection what the client's ALPN asks for. Every connection ends by close_notify from both ends.</summary>
+/// <summary>
+/// Runs the scenario that the client requests by ALPN on each connection. Both ends end every connection with
+/// close_notify.
+/// </summary>
 internal sealed class StreamServer(StreamServerOptions options)
 {
     private readonly TlsChoice _tls = new();
@@ -48,17 +51,19 @@ internal sealed class StreamServer(StreamServerOptions options)
         }
         catch (OperationCanceledException)
         {
-            // The end: connections that are left end with the process.
+            // The server ends. The remaining connections end with the process.
         }
     }
 
     private async Task ServeAsync(Socket socket, CancellationToken cancellationToken)
     {
+        bool isAdded = false;
         try
         {
             await using SslStream stream = _tls.CreateStream(new NetworkStream(socket, ownsSocket: true));
             await stream.ShakeServerAsync(_authentication, cancellationToken);
             _tally.Add(stream);
+            isAdded = true;
             switch (StreamProtocols.ScenarioOf(stream.NegotiatedApplicationProtocol))
             {
                 case StreamScenario.ReadWrite: await ReadWriteAsync(stream); break;
@@ -75,11 +80,18 @@ internal sealed class StreamServer(StreamServerOptions options)
         }
         catch (OperationCanceledException)
         {
-            // In its handshake, at the server's end.
+            // The server ended during the handshake.
+        }
+        finally
+        {
+            if (isAdded)
+            {
+                _tally.End();
+            }
         }
     }
 
-    /// <summary>Until the client has said that it writes no more.</summary>
+    /// <summary>Reads and writes until the client has ended its direction.</summary>
     private async Task ReadWriteAsync(SslStream stream)
     {
         using CancellationTokenSource ended = new();

@@ -3,13 +3,17 @@ using System.Security.Authentication;
 
 namespace KernelTls.Lab.Streams;
 
-/// <summary>What the server of streams is told.</summary>
-/// <param name="ServerAddress">Where it listens.</param>
-/// <param name="ServerPort">0: the system chooses.</param>
-/// <param name="SendBufferSize">Bytes of each write, and of an answer; 0: it does not write.</param>
-/// <param name="ReceiveBufferSize">Bytes of each read, and of a request; 0: nothing is expected but the end.</param>
-/// <param name="TlsVersion">The only one.</param>
-/// <param name="AllowTlsResume">Sessions may be resumed.</param>
+/// <summary>Represents the options of the stream server.</summary>
+/// <param name="ServerAddress">The address on which the server listens.</param>
+/// <param name="ServerPort">The port on which the server listens, or 0 to let the system choose a port.</param>
+/// <param name="SendBufferSize">
+/// The size of each write and of a response, in bytes. If it is 0, the server does not write.
+/// </param>
+/// <param name="ReceiveBufferSize">
+/// The size of each read and of a request, in bytes. If it is 0, the server expects only the end of the stream.
+/// </param>
+/// <param name="TlsVersion">The only permitted TLS version.</param>
+/// <param name="AllowTlsResume">Whether sessions may be resumed.</param>
 internal sealed record StreamServerOptions(
     string ServerAddress, int ServerPort, int SendBufferSize, int ReceiveBufferSize, SslProtocols TlsVersion, bool AllowTlsResume)
 {

@@ -1,6 +1,6 @@
 namespace KernelTls.Lab.Streams;
 
-/// <summary>What counted on one connection, or on all.</summary>
+/// <summary>Represents the counted operations of one connection or of all connections.</summary>
 internal sealed class StreamTally
 {
     public long BytesRead { get; set; }
@@ -9,7 +9,7 @@ internal sealed class StreamTally
 
     public long RoundTrips { get; set; }
 
-    /// <summary>In ticks of Stopwatch.</summary>
+    /// <summary>Gets the durations of the handshakes, in ticks of Stopwatch.</summary>
     public List<long> Handshakes { get; } = [];
 
     public void Add(StreamTally other)

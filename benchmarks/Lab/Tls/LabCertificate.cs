@@ -4,7 +4,10 @@ using System.Security.Cryptography.X509Certificates;
 
 namespace KernelTls.Lab.Tls;
 
-/// <summary>A certificate that nobody trusts, RSA with 2048 bits as in the reference scenarios; the lab's clients accept any.</summary>
+/// <summary>
+/// Creates an untrusted certificate with a 2048-bit RSA key, as in the reference scenarios. The lab's clients accept
+/// any certificate.
+/// </summary>
 internal static class LabCertificate
 {
     public static X509Certificate2 Create()
@@ -22,7 +25,7 @@ internal static class LabCertificate
         DateTimeOffset now = DateTimeOffset.UtcNow;
         using X509Certificate2 certificate = request.CreateSelfSigned(now.AddDays(-1), now.AddDays(30));
 
-        // As an application loads it.
+        // Load the certificate in the same way as an application.
         return X509CertificateLoader.LoadPkcs12(certificate.Export(X509ContentType.Pkcs12), password: null);
     }
 }

@@ -5,8 +5,9 @@ using Microsoft.Extensions.Configuration;
 namespace KernelTls.Lab.Tls;
 
 /// <summary>
-/// What the environment says about TLS, and nothing else does: where it says nothing, the stock classes, with no code of this
-/// library between; else the library's, with the options of <c>KtlsOptions__NAME</c>.
+/// Selects the TLS implementation. Only environment variables affect this choice. By default, it selects the stock
+/// classes without any code of this library in between. Otherwise, it selects the classes of this library with the
+/// options of <c>KtlsOptions__NAME</c>.
 /// </summary>
 internal sealed class TlsChoice
 {
@@ -16,7 +17,9 @@ internal sealed class TlsChoice
 
     private readonly IConfigurationRoot _configuration = new ConfigurationBuilder().AddEnvironmentVariables(OptionsPrefix).Build();
 
-    /// <exception cref="LabFailedException">A variable names no option, or no value of it.</exception>
+    /// <exception cref="LabFailedException">
+    /// The name of a variable is not an option, or its value is not valid for that option.
+    /// </exception>
     public TlsChoice()
     {
         bool toggled = new[] { KernelVariable, DirectVariable }.Any(v => !string.IsNullOrEmpty(Environment.GetEnvironmentVariable(v)));
@@ -24,7 +27,8 @@ internal sealed class TlsChoice
         Configure(Options);
         if (!IsStock)
         {
-            // Here the library tries the kernel out, with sockets that the kernel counts: not while anything is measured.
+            // The library probes the kernel here, with sockets that the kernel counts. This must not happen during a
+            // measurement.
             _ = KtlsPlatform.IsSupported;
         }
     }

@@ -1,0 +1,57 @@
+namespace KernelTls.Bench.Wall;
+
+/// <summary>
+/// Represents the wall-clock figures of one row of load in one mode: medians of pairs with the stock stream.
+/// </summary>
+/// <param name="Scenario">The name of the row.</param>
+/// <param name="Mode">The name of the mode.</param>
+/// <param name="PerSecond">The number of operations per second.</param>
+/// <param name="StockPerSecond">The number of operations per second of the stock stream.</param>
+/// <param name="RateRatio">The median ratio of the two rates of each pair. A larger ratio is better.</param>
+/// <param name="Mean">The mean duration of an operation, in microseconds.</param>
+/// <param name="Median">The median duration of an operation, in microseconds.</param>
+/// <param name="Percentile99">The 99th percentile of the duration of an operation, in microseconds.</param>
+/// <param name="Percentile99Ratio">
+/// The median ratio of the 99th percentile to that of the stock stream in each pair. A smaller ratio is better.
+/// </param>
+/// <param name="CpuPerOp">The processor time of both ends per operation, in microseconds.</param>
+/// <param name="Contentions">
+/// The number of times that a thread waited for a managed lock, per thousand operations.
+/// </param>
+/// <param name="StockContentions">The value of <paramref name="Contentions"/> for the stock stream.</param>
+/// <param name="RateRatios">The ratio of the rates of each pair, in the order of measurement.</param>
+internal sealed record LoadMeasurement(
+    string Scenario,
+    string Mode,
+    double PerSecond,
+    double StockPerSecond,
+    double RateRatio,
+    double Mean,
+    double Median,
+    double Percentile99,
+    double Percentile99Ratio,
+    double CpuPerOp,
+    double Contentions,
+    double StockContentions,
+    IReadOnlyList<double> RateRatios)
+{
+    public static LoadMeasurement Of(IReadOnlyList<LoadPair> pairs) => new(
+        pairs[0].Measured.Scenario,
+        pairs[0].Measured.Mode,
+        MedianOf(pairs, pair => pair.Measured.PerSecond, digits: 1),
+        MedianOf(pairs, pair => pair.Stock.PerSecond, digits: 1),
+        MedianOf(pairs, RatioOf, digits: 3),
+        MedianOf(pairs, pair => pair.Measured.Mean, digits: 1),
+        MedianOf(pairs, pair => pair.Measured.Median, digits: 1),
+        MedianOf(pairs, pair => pair.Measured.Percentile99, digits: 1),
+        MedianOf(pairs, pair => pair.Measured.Percentile99 / pair.Stock.Percentile99, digits: 3),
+        MedianOf(pairs, pair => pair.Measured.CpuSeconds * 1e6 / pair.Measured.Operations, digits: 1),
+        MedianOf(pairs, pair => 1000 * pair.Measured.ContentionsPerOp, digits: 2),
+        MedianOf(pairs, pair => 1000 * pair.Stock.ContentionsPerOp, digits: 2),
+        [.. pairs.Select(pair => Math.Round(RatioOf(pair), 3))]);
+
+    private static double RatioOf(LoadPair pair) => pair.Measured.PerSecond / pair.Stock.PerSecond;
+
+    private static double MedianOf(IReadOnlyList<LoadPair> pairs, Func<LoadPair, double> figure, int digits) =>
+        Math.Round(pairs.Select(figure).Order().ElementAt(pairs.Count / 2), digits);
+}

@@ -1,0 +1,120 @@
+using System.Runtime.InteropServices;
+using System.Text.Json;
+using KernelTls.Bench.Modes;
+using KernelTls.Bench.Report;
+using KernelTls.Bench.Scenarios;
+
+namespace KernelTls.Bench.Wall;
+
+/// <summary>
+/// Measures rows of load by the wall clock. It alternates between the stock stream and a mode, each in a separate
+/// process. Other activity of the machine affects both, and the medians of several pairs ignore activity that affected
+/// only one.
+/// </summary>
+internal sealed class LoadRun
+{
+    /// <summary>The number of pairs. It is odd, so that one pair is the median.</summary>
+    private const int Pairs = 5;
+
+    /// <summary>The ratio to the stock stream's rate below which a rate is a loss.</summary>
+    private const double LeastRate = 0.98;
+
+    private static readonly string[] s_everywhere = [ModeTable.Floor, ModeTable.Direct, ModeTable.DirectClient, ModeTable.DirectServer];
+
+    private readonly (Row Row, string Mode)[] _cells;
+    private readonly TimeSpan _length;
+    private readonly TextWriter _output;
+
+    /// <param name="scenarios">The names of the rows. Rows that are not load are ignored.</param>
+    /// <param name="modes">
+    /// The names of the modes, or an empty array for all modes of this machine. Modes that this machine does not have
+    /// are ignored.
+    /// </param>
+    /// <param name="length">The duration of each measurement, excluding the warm-up.</param>
+    /// <param name="output">The writer for a line after each pair.</param>
+    /// <exception cref="BenchFailedException">There is nothing to measure.</exception>
+    public LoadRun(string[] scenarios, string[] modes, TimeSpan length, TextWriter output)
+    {
+        string[] possible = [.. s_everywhere, .. KtlsPlatform.IsSupported ? ModeTable.KernelEnds : []];
+        string[] chosen = [.. possible.Where(mode => modes.Length == 0 || modes.Contains(mode))];
+        _cells =
+        [
+            .. from row in Row.All
+               where row is { IsLoad: true, Create: not null } && scenarios.Contains(row.Name)
+               from mode in chosen
+               select (row, mode),
+        ];
+        if (_cells.Length == 0)
+        {
+            throw new BenchFailedException($"none of this is load in one of the modes {string.Join(", ", possible)}");
+        }
+
+        _length = length;
+        _output = output;
+    }
+
+    public async Task<LoadResults> RunAsync(CancellationToken cancellationToken)
+    {
+        List<LoadMeasurement> rows = [];
+        foreach ((Row row, string mode) in _cells)
+        {
+            List<LoadPair> pairs = [];
+            while (pairs.Count < Pairs)
+            {
+                pairs.Add(new LoadPair(
+                    await MeasureAsync(row, ModeTable.Stock, cancellationToken), await MeasureAsync(row, mode, cancellationToken)));
+            }
+
+            rows.Add(LoadMeasurement.Of(pairs));
+            _output.WriteLine(TextTable.Text(
+                $"{rows.Count} of {_cells.Length}: {row.Name} {mode}: {rows[^1].PerSecond:N0} a second, {rows[^1].RateRatio:F2} of the stock stream's"));
+        }
+
+        return new LoadResults(
+            NativeMachine.Describe(),
+            KtlsPlatform.KernelRelease,
+            KtlsPlatform.OpenSslVersionText,
+            RuntimeInformation.FrameworkDescription,
+            Pairs,
+            rows);
+    }
+
+    public static void Write(LoadResults results, TextWriter output)
+    {
+        TextTable table = new(
+            ["scenario", "mode", "a second", "stock", "ratio", "mean us", "p50 us", "p99 us", "p99 ratio", "CPU us each", "contended", "stock", "", "ratios of the pairs"],
+            2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
+        foreach (LoadMeasurement row in results.Rows)
+        {
+            table.Add(
+                row.Scenario,
+                row.Mode,
+                TextTable.Text($"{row.PerSecond:N0}"),
+                TextTable.Text($"{row.StockPerSecond:N0}"),
+                TextTable.Ratio(row.RateRatio),
+                TextTable.Text($"{row.Mean:N1}"),
+                TextTable.Text($"{row.Median:N1}"),
+                TextTable.Text($"{row.Percentile99:N1}"),
+                TextTable.Ratio(row.Percentile99Ratio),
+                TextTable.Text($"{row.CpuPerOp:N1}"),
+                TextTable.Text($"{row.Contentions:N2}"),
+                TextTable.Text($"{row.StockContentions:N2}"),
+                row.RateRatio < LeastRate ? "LOSES" : "",
+                string.Join(' ', row.RateRatios.Select(ratio => TextTable.Text($"{ratio:F2}"))));
+        }
+
+        output.WriteLine();
+        output.WriteLine($"{results.Machine}: Linux {results.Kernel}, {results.OpenSsl}, {results.Runtime}");
+        table.Write(output);
+        output.WriteLine();
+        output.WriteLine($"Medians of {results.Pairs} pairs: the stock stream, then the mode. Both ends are in one process, over loopback. A rate below");
+        output.WriteLine(TextTable.Text($"{LeastRate:F2} of the stock stream's loses. Contended: how often a thread waited for a managed lock, in a thousand operations."));
+    }
+
+    private async Task<WallMeasurement> MeasureAsync(Row row, string mode, CancellationToken cancellationToken)
+    {
+        string answer = await BenchProcess.RunAsync(
+            [WallCommands.Measure, row.Name, mode, $"{_length.TotalSeconds:F0}"], _length, cancellationToken);
+        return JsonSerializer.Deserialize(answer, BenchJson.Default.WallMeasurement)!;
+    }
+}
