@@ -1,23 +1,24 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # variables of eng/lab, which sources this
-# Builds the parts a cell is made of. Sourced by eng/lab, which provides the variables lab and vm and the functions
-# say, fail and supervise.
+# Builds the parts of a cell. Sourced by eng/lab, which provides the variables lab and vm and the functions say, fail
+# and supervise.
 #
 #   qemu           qemu and virtiofsd of Debian 13, for emulated cells
 #   kernel-6.12    a kernel image of the distribution and its modules, for emulated cells
-#   uml-6.12       the same kernel series as a program (User-Mode Linux), with its modules and the libc that it wants
+#   uml-6.12       the same kernel series as a program (User-Mode Linux), with its modules and the libc that it needs
 #   tree-trixie    a userland
 #   runtime        the host's .NET runtime, without the SDK
 #   runtime-11     a newer .NET runtime, from its NuGet packages
-#   profiler       perf of Debian 13; only where a run asks for it
+#   profiler       perf of Debian 13, only for runs that request it
 #
 # Everything but the runtimes comes from Debian's packages, which are unpacked and never installed: no maintainer script
 # runs, nothing is mounted, and an ordinary user can do it as well as root.
 #
-# A part lies in $lab/parts/NAME@KEY, where KEY is a hash of everything that went into it, and never changes
-# once it has that name: a new recipe makes a new part beside it, and machines that run on the old one go on.
+# A part is stored in $lab/parts/NAME@KEY, where KEY is a hash of all its inputs, and never changes once it has that
+# name. A new recipe makes a new part beside it, and machines that run on the old one continue.
 
-# qemu of Debian 12 (7.2) corrupts flags in its cmpxchg16b, so that guests panic: the tools are always this suite's.
+# qemu of Debian 12 (7.2) corrupts flags in its cmpxchg16b, so that guests panic. The tools are therefore always from
+# this suite.
 tools_suite=trixie
 archive_keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
@@ -32,7 +33,7 @@ parts_of() {
     [[ ${profiler:-no} == no ]] || echo profiler
 }
 
-# Prints the part that holds the .NET runtime which a run asks for.
+# Prints the part that contains the .NET runtime of a run.
 runtime_part() {
     [[ ${runtime:-10} == 10 ]] && echo runtime || echo "runtime-$runtime"
 }
@@ -60,8 +61,9 @@ package_list() {
     sed -e 's/#.*//' -e '/^[[:space:]]*$/d' "$vm/packages" | sort
 }
 
-# unpacked ROOT NAME PATH ARGUMENT…: runs a program of unpacked packages by its own dynamic loader, whatever libc the host
-# has; in lib64 it may be a link to the host's. unpacked_command only leaves the command line in the array of that name.
+# unpacked ROOT NAME PATH ARGUMENT…: runs a program of unpacked packages with its own dynamic loader, independent of the
+# host's libc. In lib64 the loader may be a link to the host's. unpacked_command only stores the command line in the
+# array of that name.
 unpacked() {
     unpacked_command "$@"
     "${unpacked_command[@]}"
@@ -84,13 +86,13 @@ runtime_versions() {
     (cd "$(host_dotnet_dir)" && ls -d host/fxr/* shared/*/*)
 }
 
-# Builds a part unless it is there. Only one process per lab gets here at a time: eng/lab holds the setup lock.
+# Builds a part if it does not exist. eng/lab holds the setup lock, so only one process per lab runs this at a time.
 build_part() {
     local part=$1 target work began=$SECONDS
     target=$(part_dir "$part")
     [[ ! -d $target ]] || return 0
     require_disk
-    # Whatever an interrupted build left; its processes died with it.
+    # Removes the remains of an interrupted build, whose processes ended with it.
     rm -rf "$lab/parts/.building"
     work=$lab/parts/.building
     mkdir -p "$work" "$lab/logs"
@@ -114,7 +116,7 @@ require_disk() {
     ((free >= 3072)) || fail "setup needs 3 GB free at $lab and finds $free MB: make room, or name another place with KERNELTLS_LAB=DIR eng/lab …" 2
 }
 
-# Runs one download step: its output into a log, a time limit, and one retry.
+# Runs one download step with its output in a log, a time limit, and one retry.
 step() {
     local seconds=$1 title=$2 log attempt
     shift 2
@@ -131,7 +133,7 @@ step() {
 
 # ---- packages without installing them ----
 
-# Prints the archive that this machine itself uses, whether or not it has fetched its indexes.
+# Prints the archive that this machine uses, whether or not its indexes have been fetched.
 archive() {
     local release uri
     # shellcheck source=/dev/null
@@ -141,12 +143,12 @@ archive() {
     echo "$uri"
 }
 
-# Asks the open feed's indexes.
+# Queries the indexes of the open feed.
 feed_cache() { apt-cache -q -c "$lab/feed/apt.conf" "$@"; }
 
-# open_feed SUITE: writes an apt configuration that knows this suite and believes nothing is installed: asked for a package,
-# it names everything needed to run it. The tools' suite has its backports as well, which are used only by name. Removed with
-# close_feed at the end of a setup, because the indexes are large.
+# open_feed SUITE: writes an apt configuration that knows this suite and assumes that nothing is installed, so that apt
+# lists everything that a package needs to run. The tools' suite includes its backports, which are used only by name.
+# close_feed removes the configuration at the end of a setup, because the indexes are large.
 open_feed() {
     local suite=$1 feed=$lab/feed archive
     [[ $(cat "$feed/suite" 2>/dev/null) != "$suite" ]] || return 0
@@ -191,17 +193,17 @@ close_feed() {
     rm -rf "$lab/feed"
 }
 
-# unpack_packages ROOT TITLE ARGUMENT…: downloads with one apt-get command line and unpacks what came below ROOT.
+# unpack_packages ROOT TITLE ARGUMENT…: downloads packages with one apt-get command line and unpacks them below ROOT.
 unpack_packages() {
     local root=$1 title=$2 archives=$lab/feed/debs package
     shift 2
     rm -rf "$archives"
     mkdir -p "$archives/partial" "$root"/usr/{bin,lib,lib64,sbin}
-    # As base-files has it from Debian 13 on, and installers before.
+    # As in base-files since Debian 13, and in installers before.
     ln -s usr/bin usr/lib usr/lib64 usr/sbin "$root/"
     step 120 "download $title" env --chdir="$archives" \
         apt-get -qy -c "$lab/feed/apt.conf" -o Dir::Cache::archives="$archives" "$@"
-    # By numbers: this machine may have others for the same names. An ordinary user becomes the owner of all.
+    # By numbers: this machine may have other ids for the same names. An ordinary user becomes the owner of everything.
     for package in "$archives"/*.deb; do
         dpkg-deb --fsys-tarfile "$package" |
             tar -x -C "$root" --keep-directory-symlink --numeric-owner --preserve-permissions ||
@@ -215,13 +217,13 @@ build_qemu() {
     # kmod and the decompressors prepare the kernels.
     unpack_packages "$work/root" "qemu and virtiofsd of $tools_suite" \
         install --download-only qemu-system-x86 virtiofsd seabios kmod xz-utils zstd
-    # Of firmware for other machines, documentation and languages nothing is used.
+    # Firmware for other machines, documentation and languages are not used.
     find "$work/root/usr/share" -mindepth 1 -maxdepth 1 ! -name qemu ! -name seabios -exec rm -rf {} +
     find "$work/root/usr/share/qemu" -type f ! -name pvh.bin ! -name 'linuxboot*.bin' ! -name kvmvapic.bin -delete
     rm -rf "$work/root/usr/lib/x86_64-linux-gnu/qemu" "$work/root/usr/lib/x86_64-linux-gnu/gconv"
 }
 
-# Runs in every userland, by its own loader and libraries; perf is not bound to the kernel it was made for.
+# Runs in every userland, with its own loader and libraries. perf does not depend on the version of the kernel.
 build_profiler() {
     local work=$1
     open_feed "$tools_suite"
@@ -232,11 +234,11 @@ build_profiler() {
 build_kernel() {
     local work=$1 series=$2 version package packages=()
     open_feed "$tools_suite"
-    # The cloud kernels have virtio_pci, virtiofs and virtio_console built in, so that no driver is needed to boot.
+    # The cloud kernels have virtio_pci, virtiofs and virtio_console built in, so booting needs no driver.
     version=$(feed_cache pkgnames linux-image- |
         sed -nE "s/^linux-image-(${series//./\\.}[.0-9]*[^-]*-cloud-amd64)\$/\\1/p" | sort -V | tail -1)
     [[ -n $version ]] || fail "the archive has no $series cloud kernel for $tools_suite"
-    # From 7.x on the kernel is split over several packages.
+    # Since 7.x the kernel is split into several packages.
     for package in "linux-image-$version" "linux-binary-$version" "linux-modules-$version" "linux-base-$version"; do
         if feed_cache show "$package" &>/dev/null; then packages+=("$package"); fi
     done
@@ -249,13 +251,13 @@ build_kernel() {
     unpacked "$(part_dir qemu)/root" depmod bin/kmod -b "$work" "$version" || fail "depmod failed for kernel $version"
 }
 
-# A kernel that need not unpack itself starts two seconds sooner under emulation. The compressed part's place is in
-# the setup header (Documentation/arch/x86/boot.rst: setup_sects, payload_offset, payload_length).
+# A kernel that need not decompress itself starts two seconds sooner under emulation. The setup header contains the
+# position of the compressed part (Documentation/arch/x86/boot.rst: setup_sects, payload_offset, payload_length).
 decompress_kernel() {
     local image=$1 target=$2 sectors offset length
     sectors=$(od -An -tu1 -j $((0x1f1)) -N1 "$image")
     offset=$(((sectors + 1) * 512 + $(od -An -tu4 -j $((0x248)) -N4 "$image")))
-    # The last four bytes hold the unpacked size and are no part of the stream.
+    # The last four bytes contain the decompressed size and are not part of the stream.
     length=$(($(od -An -tu4 -j $((0x24c)) -N4 "$image") - 4))
     case $(od -An -tx1 -j "$offset" -N4 "$image") in
         *"28 b5 2f fd") unpacked_command "$(part_dir qemu)/root" zstd bin/zstd -dcq ;;
@@ -268,7 +270,7 @@ decompress_kernel() {
 
 # ---- User-Mode Linux ----
 
-# Prints the suite whose package user-mode-linux is of a kernel series.
+# Prints the suite whose package user-mode-linux has a kernel series.
 uml_suite() {
     case $1 in
         6.12) echo trixie ;;
@@ -277,8 +279,8 @@ uml_suite() {
     esac
 }
 
-# The program wants a newer libc than Debian 12 has, and starts itself anew by its own path, which under an explicit loader
-# would be the loader's. So the loader's place in its part is written into the program.
+# The program needs a newer libc than Debian 12 has, and restarts itself by its own path, which would be the loader's if
+# the loader were called explicitly. So the path of the loader in its part is written into the program.
 build_uml() {
     local work=$1 series=$2 target=$3 suite libraries=usr/lib/x86_64-linux-gnu
     suite=$(uml_suite "$series")
@@ -302,30 +304,38 @@ build_tree() {
     mapfile -t packages < <(package_list)
     unpack_packages "$work" "userland of $suite" install --download-only '?essential' "${packages[@]}"
     configure_tree "$work"
-    # Documentation is most of a fresh tree, and no test reads it.
-    rm -rf "$work"/usr/share/{doc,man,info,locale}/*
+    # Documentation is most of a fresh tree, and no test reads it. PostgreSQL goes without its compiler of queries.
+    rm -rf "$work"/usr/share/{doc,man,info,locale}/* "$work"/usr/lib/x86_64-linux-gnu/lib{LLVM,z3}* \
+        "$work"/usr/lib/postgresql/*/lib/{bitcode,llvmjit*}
 }
 
-# What the packages' maintainer scripts would have done, as far as programs here rely on it.
+# Does the work of the packages' maintainer scripts, as far as programs here depend on it.
 configure_tree() {
-    local tree=$1 certificate
+    local tree=$1 certificate user number=100
     mkdir -p "$tree"/{dev,media,mnt,proc,run,sys,tmp} "$tree"/usr/local/{bin,lib,sbin,share} "$tree"/root
     chmod 1777 "$tree/tmp"
     cp "$tree/usr/share/base-passwd/passwd.master" "$tree/etc/passwd"
     cp "$tree/usr/share/base-passwd/group.master" "$tree/etc/group"
+    # The users that some servers need.
+    for user in postgres dovecot dovenull opensmtpd opensmtpq rabbitmq; do
+        echo "$user:x:$number:$number::/tmp:/usr/sbin/nologin" >>"$tree/etc/passwd"
+        echo "$user:x:$number:" >>"$tree/etc/group"
+        number=$((number + 1))
+    done
     ln -s mawk "$tree/usr/bin/awk"
     ln -s which.debianutils "$tree/usr/bin/which"
+    ln -s ../lib/jvm/default-java/bin/java "$tree/usr/bin/java"
     printf 'passwd: files\ngroup: files\nhosts: files\nprotocols: files\nservices: files\n' >"$tree/etc/nsswitch.conf"
     printf '127.0.0.1 localhost\n::1 localhost\n' >"$tree/etc/hosts"
     : >"$tree/etc/resolv.conf"
-    # As update-ca-certificates does: a directory with a link by name and by hash, and one file of all.
+    # Like update-ca-certificates: a directory with links by name and by hash, and one file with all certificates.
     for certificate in "$tree"/usr/share/ca-certificates/mozilla/*.crt; do
         ln -s "../../../usr/share/ca-certificates/mozilla/${certificate##*/}" \
             "$tree/etc/ssl/certs/$(basename "$certificate" .crt).pem"
     done
     unpacked "$tree" openssl bin/openssl rehash "$tree/etc/ssl/certs" || fail "cannot hash the certificates of $tree"
     cat "$tree"/usr/share/ca-certificates/mozilla/*.crt >"$tree/etc/ssl/certs/ca-certificates.crt"
-    # Where the guest mounts the kernel's modules and the .NET runtime.
+    # The guest mounts the kernel's modules and the .NET runtime here.
     mkdir -p "$tree"/usr/{lib/modules,share/dotnet}
     ln -s ../share/dotnet/dotnet "$tree/usr/bin/dotnet"
 }
@@ -337,7 +347,7 @@ build_runtime() {
     cp -a "$source/dotnet" "$source/host" "$source/shared" "$work/"
 }
 
-# Prints the version of a .NET runtime that is not the host's.
+# Prints the version of a .NET runtime other than the host's.
 runtime_version() {
     case $1 in
         11) echo 11.0.0 ;;
@@ -345,7 +355,7 @@ runtime_version() {
     esac
 }
 
-# Lays the packages of a runtime out as an installation has it, around the host's own muxer.
+# Lays the packages of a runtime out like an installation, around the host's own muxer.
 build_packaged_runtime() {
     local work=$1 version name package target
     version=$(runtime_version "$2")
@@ -374,7 +384,7 @@ EOT
 
 # ---- room ----
 
-# Of a part's older versions the one used last stays, for the checkout beside this one may still ask for it.
+# Keeps the most recently used of a part's older versions, because another checkout may still need it.
 remove_older() {
     local part=$1 current=$2 dir kept=0
     while read -r dir; do
@@ -383,7 +393,7 @@ remove_older() {
     done < <(ls -dt "$lab/parts/$part@"* 2>/dev/null)
 }
 
-# Removes a part that no machine runs on; returns 1 when one does.
+# Removes a part if no machine runs on it. Returns 1 if one does.
 remove_part() {
     local dir=$1 fd
     exec {fd}<"$dir"
@@ -392,7 +402,7 @@ remove_part() {
         say "$(basename "$dir") is in use and stays"
         return 1
     fi
-    # Renamed first: nobody finds half a part.
+    # Renamed first, so that a half-removed part is never found.
     rm -rf "$lab/parts/.removed"
     mv "$dir" "$lab/parts/.removed"
     rm -rf "$lab/parts/.removed"

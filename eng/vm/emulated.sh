@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154,SC2054,SC2034 # variables of eng/lab and of machine.sh; commas are qemu's
-# The engine `emulated`: qemu emulates a machine, which boots the distribution's own kernel. It can count instructions, has
-# several processors, and forwards ports. Sourced by eng/lab; machine.sh says what its functions do.
+# The engine `emulated`: qemu emulates a machine, which boots the distribution's own kernel. It can count instructions,
+# has several processors, and forwards ports. Sourced by eng/lab; machine.sh documents its functions.
 #
-# virtiofsd shows directories to the guest; output leaves through virtio-serial ports into FIFOs.
+# virtiofsd shares directories with the guest. Output passes through virtio-serial ports into FIFOs.
 
 qemu_shares=()
 
@@ -18,14 +18,14 @@ emulated_share() {
 serve() {
     local tag=$1 directory=$2 arguments=("${@:3}")
     [[ -n ${arguments[-1]} ]] || unset 'arguments[-1]'
-    # Relative socket names: a long lab path must not meet the 108 bytes of a socket address.
+    # Relative socket names: a long lab path could exceed the 108 bytes of a socket address.
     unpacked_command "$(part_dir qemu)/root" virtiofsd libexec/virtiofsd \
         --socket-path="$tag.socket" --shared-dir="$directory" --sandbox=none "${arguments[@]}"
     start "${unpacked_command[@]}" &>"$tag.log"
     qemu_shares+=(-chardev "socket,id=$tag,path=$tag.socket" -device "vhost-user-fs-pci,chardev=$tag,tag=$tag")
 }
 
-# By its own words: the file is there a moment before anybody listens on it.
+# Waits for its own message: the file exists a moment before it listens.
 await_socket() {
     local tag=$1 attempt
     for ((attempt = 0; attempt < 500; attempt++)); do
@@ -45,14 +45,14 @@ emulated_prepare() {
 emulated_start() {
     local entry tag qemu qemu_arguments root
     root=$(part_dir qemu)/root
-    # A reader per stream: a slow consumer slows the guest down and loses nothing.
+    # One reader per stream: a slow consumer slows the guest down and loses nothing.
     start cat stdout
     stdout=$last_pid
     start cat stderr >&2
     stderr=$last_pid
-    # A busy host gives the emulated timer its ticks in bursts. The kernel would find that the timer does not work and panic,
-    # or that the TSC is unstable, where both are only late (Documentation/admin-guide/kernel-parameters.txt: no_timer_check,
-    # tsc=reliable).
+    # A busy host delivers the emulated timer's ticks in bursts. The kernel would conclude that the timer does not work
+    # and panic, or that the TSC is unstable, although both are only late
+    # (Documentation/admin-guide/kernel-parameters.txt: no_timer_check, tsc=reliable).
     kernel_arguments="no_timer_check $kernel_arguments"
     [[ $instruction_count == yes ]] || kernel_arguments="tsc=reliable $kernel_arguments"
     qemu_arguments=(
@@ -69,7 +69,7 @@ emulated_start() {
         "${qemu_shares[@]}"
     )
     if [[ $instruction_count == yes ]]; then
-        # One guest nanosecond is one instruction; without erms and fsrm string copies count as what they cost.
+        # One guest nanosecond is one instruction. Without erms and fsrm string copies count by their actual cost.
         qemu_arguments+=(-smp 1 -accel tcg,thread=single -icount 'shift=0,sleep=off' -cpu 'max,-erms,-fsrm')
     else
         qemu_arguments+=(-smp "${cpus:-2}" -accel tcg,thread=multi -cpu max)
@@ -87,6 +87,6 @@ emulated_start() {
 }
 
 emulated_finish() {
-    # Opening both ways never blocks, and closing it again ends a reader whose writer never came.
+    # Opening for both directions never blocks, and closing it again ends a reader whose writer never came.
     : <>stdout <>stderr
 }

@@ -1,17 +1,18 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154,SC2034 # variables of eng/lab, which sources this, and of the job
-# Boots one virtual machine, hands its command's output and exit code back, and ends it. Sourced by eng/lab.
+# Boots one virtual machine, returns its command's output and exit code, and ends it. Sourced by eng/lab.
 #
-# No image, no host mount, no chroot: the guest sees the parts read-only, and a small initramfs made per run puts a memory
-# overlay on the tree. The console holds the kernel's words only. Every process here dies with eng/lab, whatever ends it
-# (parent-death signal).
+# It uses no image, no host mount and no chroot: the guest sees the parts read-only, and a small initramfs, created per
+# run, puts a memory overlay on the tree. The console contains only the kernel's messages. Every process here ends with
+# eng/lab, whatever ends it (parent-death signal).
 #
-# An engine, uml.sh or emulated.sh, is five functions: ENGINE_refuse names the option that it has not; ENGINE_share makes a
-# host directory visible and leaves in guest_source how the guest names it; ENGINE_prepare makes what the machine writes to;
-# ENGINE_start starts the machine and the readers of its output and leaves their pids in machine, stdout and stderr;
-# ENGINE_finish lets the readers come to their end once the machine has ended.
+# An engine, uml.sh or emulated.sh, consists of five functions. ENGINE_refuse names an option that it does not support.
+# ENGINE_share shares a host directory and stores the guest's name of it in guest_source. ENGINE_prepare creates what
+# the machine writes to. ENGINE_start starts the machine and the readers of its output and stores their pids in machine,
+# stdout and stderr. ENGINE_finish lets the readers finish once the machine has ended.
 
-# The guest's first program, its job and a shell to run them, as an archive the kernel unpacks into memory.
+# Creates the archive with the guest's first program, its job and a shell to run them, which the kernel unpacks into
+# memory.
 make_initramfs() {
     local tree=$1
     mkdir initramfs
@@ -23,7 +24,7 @@ make_initramfs() {
     rm -r initramfs
 }
 
-# share SOURCE MODE DIRECTORY: shows a directory of the host to the guest, which may write if the mode is rw.
+# share SOURCE MODE DIRECTORY: shares a directory of the host with the guest, which may write if the mode is rw.
 share() {
     local guest_source
     "${engine}_share" "$1" "$2"
@@ -31,7 +32,8 @@ share() {
 }
 
 # Reads eng/lab's variables: cell, userland, kernel, engine, command, shares, out, variables, cpus, memory, forwards,
-# instruction_count, tls_module, profiler, runtime, append, time_limit. Runs in the run directory. Leaves the result in exit_code.
+# instruction_count, tls_module, profiler, runtime, append, time_limit. Runs in the run directory. Stores the result in
+# exit_code.
 run_machine() {
     local tree kernel_dir entry machine stdout stderr timer ended status
     local directory=/tmp guest_shares=() guest_network=no parts=$lab/parts results=$run_dir/results
@@ -50,7 +52,7 @@ run_machine() {
     ((${#forwards[@]} == 0)) || guest_network=yes
     "${engine}_prepare"
 
-    # For guest-init, whose shell knows no arrays, and for guest-session.
+    # For guest-init, whose shell has no arrays, and for guest-session.
     {
         printf '%s=%q\n' engine "$engine" parts "$parts"
         printf '%s=%s\n' tree "${tree##*/}" kernel "${kernel_dir##*/}" runtime "$(basename "$(part_dir "$(runtime_part)")")"
@@ -89,7 +91,7 @@ run_machine() {
     [[ -n $exit_code ]] || report_end
 }
 
-# The part that holds the kernel's modules.
+# Prints the part that contains the kernel's modules.
 kernel_part_dir() {
     case $engine in
         uml) part_dir "uml-$kernel" ;;
@@ -99,7 +101,7 @@ kernel_part_dir() {
 
 has_begun() { grep -aqs 'guest-session: the command begins' console; }
 
-# A machine that never began its command says nothing about the command: its host or its kernel is at fault.
+# A machine that never began its command says nothing about the command: the host or the kernel is at fault.
 report_end() {
     if has_begun; then
         say "the machine ended without a result; its last words:"
@@ -110,14 +112,14 @@ report_end() {
     exit_code=125
 }
 
-# A kernel's complaint is part of the outcome, even when the command got through.
+# A kernel error is part of the result, even if the command completed.
 report_kernel() {
     local first
     first=$(grep -anE -m1 'Kernel panic|Oops|BUG:|WARNING: |general protection' console 2>/dev/null | cut -d: -f1) || true
     [[ -n $first ]] || return 0
     say "the guest's kernel complained:"
     tail -n "+$((first > 1 ? first - 1 : first))" console | tr -d '\r' | head -n 80 | sed 's/^/  /' >&2
-    # oops=panic: after any of these the machine is gone, and with it the result.
+    # oops=panic: after any of these the machine has ended, and the result is lost.
     if grep -aqE 'Kernel panic|Oops' console; then
         exit_code=125
     fi

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154,SC2034 # variables of eng/lab and of machine.sh
-# The engine `uml`: User-Mode Linux, the kernel as a program of this machine. Kernel and programs run at nearly native speed,
-# any user can start it, and there is one processor. Its system calls are dear and its kernel has no AES instructions, so
-# nothing that it measures means anything. Sourced by eng/lab; machine.sh says what its functions do.
+# The engine `uml`: User-Mode Linux, the kernel as a program of this machine. Kernel and programs run at nearly native
+# speed, any user can start it, and there is one processor. Its system calls are slow and its kernel has no AES
+# instructions, so its measurements are meaningless. Sourced by eng/lab; machine.sh documents its functions.
 #
-# hostfs shows directories to the guest by their paths; output leaves through files, which hostfs writes at once.
+# hostfs shares directories with the guest by their paths. Output passes through files, which hostfs writes immediately.
 
 uml_refuse() {
     local instead="; use an emulated cell: eng/lab --list"
@@ -28,9 +28,9 @@ uml_prepare() {
     mkfifo console.pipe
 }
 
-# claim_memory: chooses a directory that can hold the machine's memory, a file that grows as it is used, and leaves it in
-# memory_directory. Where it does not fit, the machine would be killed by SIGBUS at some later time; so what the machines
-# that run now may still take is counted as taken. Called with the run directories locked.
+# claim_memory: chooses a directory that can hold the machine's memory, a file that grows as it is used, and stores it
+# in memory_directory. If the file did not fit, the machine would be killed by SIGBUS later, so the memory that the
+# running machines may still take counts as used. Called with the run directories locked.
 claim_memory() {
     local directory claim claimed free candidates=(/dev/shm "${TMPDIR:-/tmp}" "$lab") looked_at=()
     [[ -z ${KERNELTLS_MEMORY:-} ]] || candidates=("$KERNELTLS_MEMORY")
