@@ -9,7 +9,8 @@
 # An engine, uml.sh or emulated.sh, consists of five functions. ENGINE_refuse names an option that it does not support.
 # ENGINE_share shares a host directory and stores the guest's name of it in guest_source. ENGINE_prepare creates what
 # the machine writes to. ENGINE_start starts the machine and the readers of its output and stores their pids in machine,
-# stdout and stderr. ENGINE_finish lets the readers finish once the machine has ended.
+# stdout and stderr; it may also store in guard the pid of a process that ends when the machine must be ended, and that
+# has written the reason to the file `guard`. ENGINE_finish lets the readers finish once the machine has ended.
 
 # Creates the archive with the guest's first program, its job and a shell to run them, which the kernel unpacks into
 # memory.
@@ -35,7 +36,7 @@ share() {
 # instruction_count, tls_module, profiler, runtime, append, time_limit. Runs in the run directory. Stores the result in
 # exit_code.
 run_machine() {
-    local tree kernel_dir entry machine stdout stderr timer ended status
+    local tree kernel_dir entry machine stdout stderr guard= timer ended status
     local directory=/tmp guest_shares=() guest_network=no parts=$lab/parts results=$run_dir/results
     local kernel_arguments="loglevel=5 panic=-1 oops=panic $append"
     [[ $tls_module == yes ]] || kernel_arguments+=' module_blacklist=tls'
@@ -66,12 +67,20 @@ run_machine() {
     exit_code=
     while true; do
         status=0
-        wait -n -p ended "$machine" "$timer" ${stdout:+"$stdout"} ${stderr:+"$stderr"} 2>/dev/null || status=$?
+        wait -n -p ended "$machine" "$timer" ${guard:+"$guard"} ${stdout:+"$stdout"} ${stderr:+"$stderr"} 2>/dev/null ||
+            status=$?
         case $ended in
             "$machine") break ;;
             "$timer")
                 say "time limit of $time_limit s reached: the machine was ended"
                 ! has_begun || exit_code=124
+                break
+                ;;
+            "$guard")
+                guard=
+                [[ -s guard ]] || continue
+                say "$(<guard): the machine was ended, because it would hang. Let the command use less memory."
+                exit_code=125
                 break
                 ;;
             "$stdout") stdout= ;;
@@ -83,7 +92,7 @@ run_machine() {
             break
         fi
     done
-    stop "$timer" "$machine"
+    stop "$timer" ${guard:+"$guard"} "$machine"
     "${engine}_finish"
     wait ${stdout:+"$stdout"} ${stderr:+"$stderr"} 2>/dev/null || true
     report_kernel

@@ -69,6 +69,8 @@ uml_start() {
     stdout=$last_pid
     start tail --quiet --pid="$machine" --sleep-interval=0.1 --bytes=+1 --follow "$results/stderr" >&2
     stderr=$last_pid
+    start "$vm/mapping-guard" "$machine" >guard
+    guard=$last_pid
 }
 
 uml_finish() { :; }

