@@ -130,7 +130,7 @@ int32_t KtlsNative_ReceiveFailed(KtlsConnection* connection, int32_t socket, int
     {
         return EINVAL;
     }
-    if (KtlsConnection_IsReceiveOffloaded(api, connection))
+    if (KtlsConnection_IsReceiveOffloaded(api, connection) && !IsRecordError(connection->receiveError))
     {
         connection->receiveError = error;
     }

@@ -51,7 +51,9 @@ public class MetricsTests
             ("kestrel.connection.duration", "error.type=tls_handshake_failed"),
         })
         {
-            Assert.Contains(measured, m => m.StartsWith(instrument, StringComparison.Ordinal) && m.Contains(tag, StringComparison.Ordinal));
+            Assert.True(
+                measured.Any(m => m.StartsWith(instrument, StringComparison.Ordinal) && m.Contains(tag, StringComparison.Ordinal)),
+                $"no {instrument} with {tag}; measured: {string.Join(" | ", measured)}");
         }
 
         void Note(Instrument instrument, string value, ReadOnlySpan<KeyValuePair<string, object?>> tags) =>

@@ -71,6 +71,8 @@ public class RefusedRecordTests : KernelTest
         Assert.Same(read, written);
         await client.DisposeAsync().AsTask().InTime("the disposal");
         await peer.Ended.InTime("the peer to see the end");
-        Assert.Equal([alert], peer.Alerts);
+
+        // The kernel changes the error of a record that a send meets to EBADMSG, for a read on another thread, which may be first.
+        Assert.Contains(Assert.Single(peer.Alerts), reads ? [alert, "bad_record_mac"] : (string[])[alert]);
     }
 }
