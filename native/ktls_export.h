@@ -306,8 +306,8 @@ KtlsNative_Write(KtlsConnection* connection, int32_t socket, const uint8_t* buff
  *   EIO       stands for EIO (the next record is not data), EBADMSG and EKEYEXPIRED: OpenSSL reads the socket, and
  *             treats an empty socket as EBADMSG
  *
- * The first of EBADMSG, EMSGSIZE and EINVAL counts. A send that meets the error takes it from the socket, and the kernel
- * then stores EBADMSG there, which a read on another thread receives (tls_sw.c, tls_tx_records).
+ * The first of EBADMSG, EMSGSIZE and EINVAL counts. A send that meets the error takes it from the socket, and the
+ * kernel then stores EBADMSG there, which a read on another thread receives (tls_sw.c, tls_tx_records).
  *
  * Returns EINVAL for any other error. The alert is sent only if it fits in the send buffer, and only once per
  * connection. */
