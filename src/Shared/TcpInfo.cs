@@ -7,23 +7,31 @@ internal static class TcpInfo
 {
     private const int SolTcp = 6;
     private const int Option = 11;
-    private const int BytesAckedOffset = 120;
     private const int BytesReceivedOffset = 128;
+    private const int BytesNotSentOffset = 144;
+    private const int BytesSentOffset = 200;
+    private const int BytesRetransmittedOffset = 208;
 
-    /// <summary>Returns the number of bytes that this end has sent and the peer has acknowledged.</summary>
-    /// <exception cref="NotSupportedException">The kernel does not count bytes (Linux before 4.1).</exception>
-    public static long BytesAcknowledged(Socket socket) => Read(socket, BytesAckedOffset);
+    /// <summary>
+    /// Returns the number of bytes that were written to the socket. Unlike the number of acknowledged bytes, it does not depend on
+    /// when the peer's acknowledgments arrive.
+    /// </summary>
+    /// <exception cref="NotSupportedException">The kernel does not count these bytes (Linux before 4.19).</exception>
+    public static long BytesWritten(Socket socket)
+    {
+        ReadOnlySpan<byte> info = Read(socket, stackalloc byte[BytesRetransmittedOffset + sizeof(long)]);
+        return BitConverter.ToInt64(info[BytesSentOffset..]) - BitConverter.ToInt64(info[BytesRetransmittedOffset..])
+            + BitConverter.ToUInt32(info[BytesNotSentOffset..]);
+    }
 
     /// <summary>Returns the number of bytes that this end has received.</summary>
-    /// <inheritdoc cref="BytesAcknowledged" path="/exception"/>
-    public static long BytesReceived(Socket socket) => Read(socket, BytesReceivedOffset);
+    /// <exception cref="NotSupportedException">The kernel does not count these bytes (Linux before 4.1).</exception>
+    public static long BytesReceived(Socket socket) =>
+        BitConverter.ToInt64(Read(socket, stackalloc byte[BytesReceivedOffset + sizeof(long)])[BytesReceivedOffset..]);
 
-    private static long Read(Socket socket, int offset)
+    private static ReadOnlySpan<byte> Read(Socket socket, Span<byte> info)
     {
-        Span<byte> info = stackalloc byte[offset + sizeof(long)];
         int length = socket.GetRawSocketOption(SolTcp, Option, info);
-        return length >= info.Length
-            ? BitConverter.ToInt64(info[offset..])
-            : throw new NotSupportedException("this kernel's TCP_INFO has no counts of bytes");
+        return length >= info.Length ? info : throw new NotSupportedException("this kernel's TCP_INFO has no counts of bytes");
     }
 }

@@ -240,7 +240,7 @@ internal class HttpExchange : Scenario
 
         if (_kind.Closes && connection.Features.Get<IConnectionSocketFeature>()?.Socket is { } socket)
         {
-            _bytesOfLastHandshake = TcpInfo.BytesAcknowledged(socket);
+            _bytesOfLastHandshake = TcpInfo.BytesWritten(socket);
             if (IsResumed(_bytesOfLastHandshake))
             {
                 Interlocked.Increment(ref _resumed);
