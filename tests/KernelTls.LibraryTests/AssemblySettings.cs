@@ -1,2 +1,2 @@
-// The kernel's counters are the whole machine's: one test at a time.
+// The kernel's counters belong to the whole machine, so tests run one at a time.
 [assembly: CollectionBehavior(DisableTestParallelization = true)]

@@ -9,7 +9,7 @@ using Microsoft.Extensions.DependencyInjection.Extensions;
 
 namespace KernelTls.LibraryTests;
 
-/// <summary>Grpc.Net.Client, whose channel makes its own handler, with Grpc.AspNetCore.</summary>
+/// <summary>Tests Grpc.Net.Client, whose channel creates its own handler, with Grpc.AspNetCore.</summary>
 public sealed class GrpcTests() : LibraryTest("Grpc.Net.Client", "")
 {
     private const int LargeSize = 3_000_001;
@@ -56,8 +56,8 @@ public sealed class GrpcTests() : LibraryTest("Grpc.Net.Client", "")
         }
         catch (RpcException e) when (e.StatusCode == StatusCode.Unavailable)
         {
-            // The server's end reset the connection, and the call was on its way before HttpClient had noticed. It does not depend on
-            // the stream: of 500 restarts in the cell trixie-7.2-uml, 13 met it with the stock stream, and 17 with kernel TLS.
+            // The server reset the connection, and the call was sent before HttpClient noticed. This does not depend on the stream:
+            // it happened after 13 of 500 restarts with the stock stream, and after 17 with kernel TLS (cell trixie-7.2-uml).
             await AssertWorksAsync(calls);
         }
 
@@ -82,7 +82,7 @@ public sealed class GrpcTests() : LibraryTest("Grpc.Net.Client", "")
         Assert.Equal([7], await calls.AsyncUnaryCall(EchoMethod.Echo, null, options, [7]).ResponseAsync.InTime("an answer"));
     }
 
-    /// <summary>Answers with the request's message; an empty one it keeps until the caller has enough.</summary>
+    /// <summary>Answers with the request's message. An empty message is not answered until the caller cancels.</summary>
     internal sealed class EchoService
     {
         public static SemaphoreSlim Waiting { get; } = new(0);
@@ -99,7 +99,7 @@ public sealed class GrpcTests() : LibraryTest("Grpc.Net.Client", "")
         }
     }
 
-    /// <summary>The service's one method, with messages that are bytes: there is nothing to generate.</summary>
+    /// <summary>Describes the service's only method. Its messages are bytes, so that no code is generated.</summary>
     private sealed class EchoMethod : IServiceMethodProvider<EchoService>
     {
         private static readonly Marshaller<byte[]> s_bytes = Marshallers.Create(message => message, message => message);

@@ -2,7 +2,7 @@ using System.Diagnostics.Tracing;
 
 namespace KernelTls.LibraryTests;
 
-/// <summary>Counts this process's handshakes that end well: all of them by the runtime's events, and those of this library.</summary>
+/// <summary>Counts the successful handshakes of this process: all of them by the runtime's events, and those of this library.</summary>
 internal sealed class HandshakeCounter : EventListener
 {
     private const string RuntimeSource = "System.Net.Security";
@@ -14,10 +14,10 @@ internal sealed class HandshakeCounter : EventListener
 
     public static HandshakeCounter Instance { get; } = new();
 
-    /// <summary>Handshakes of any stream.</summary>
+    /// <summary>Gets the number of handshakes of any stream.</summary>
     public int All => Volatile.Read(ref _all);
 
-    /// <summary>Of each handshake on OpenSSL the woven assembly that made the stream; empty where none did.</summary>
+    /// <summary>Gets, for each handshake on OpenSSL, the woven assembly that created the stream, or an empty string.</summary>
     public string[] Libraries
     {
         get
@@ -29,7 +29,7 @@ internal sealed class HandshakeCounter : EventListener
         }
     }
 
-    /// <summary>The reasons for which a stream that could have used kernel TLS was stock.</summary>
+    /// <summary>Gets the reasons of the streams that stayed stock while kernel TLS was switched on.</summary>
     public string[] Fallbacks
     {
         get

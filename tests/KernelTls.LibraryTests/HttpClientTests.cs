@@ -3,7 +3,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.LibraryTests;
 
-/// <summary>Clients that an application makes itself: this one is woven.</summary>
+/// <summary>Tests clients that an application creates. This test assembly is woven.</summary>
 public sealed class HttpClientTests() : HttpTest("KernelTls.LibraryTests", "")
 {
     public enum Kind

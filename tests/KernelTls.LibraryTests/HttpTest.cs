@@ -4,15 +4,15 @@ using KernelTls.Tests;
 
 namespace KernelTls.LibraryTests;
 
-/// <summary>What every client of http has to do on a woven handler, and what passes through a proxy.</summary>
+/// <summary>Tests HTTP clients on a woven handler, directly and through a proxy.</summary>
 public abstract class HttpTest(params string[] libraries) : LibraryTest(libraries)
 {
     private const int LargeSize = 5_000_001;
 
-    /// <summary>The server that answers in the end.</summary>
+    /// <summary>Gets the server that answers the requests.</summary>
     internal WebServer Origin { get; } = new(endpoints: WebServer.MapTestEndpoints);
 
-    /// <summary>Many small answers, a large one, and a large request.</summary>
+    /// <summary>Sends requests with many small responses, a large response, and a large request body.</summary>
     internal static async Task ExchangeAsync(HttpClient client, Uri server, string version)
     {
         for (int i = 0; i < 100; i++)
@@ -34,7 +34,7 @@ public abstract class HttpTest(params string[] libraries) : LibraryTest(librarie
         Assert.StartsWith($"{LargeSize} HTTP/", await posted.Content.ReadAsStringAsync().InTime(), StringComparison.Ordinal);
     }
 
-    /// <summary>A request is cancelled in the middle of its answer; the next one is answered.</summary>
+    /// <summary>Cancels a request in the middle of its response. The next request is answered.</summary>
     internal static async Task CancelAsync(HttpClient client, Uri server)
     {
         using CancellationTokenSource cancellation = new();
@@ -63,7 +63,7 @@ public abstract class HttpTest(params string[] libraries) : LibraryTest(librarie
         return client;
     }
 
-    /// <summary>A request that may meet the end of the server's earlier life; one more is answered.</summary>
+    /// <summary>Sends a request that may fail because the server was restarted, and one more, which must be answered.</summary>
     internal static async Task AssertAnswersAgainAsync(HttpClient client, Uri server)
     {
         HttpStatusCode status = 0;

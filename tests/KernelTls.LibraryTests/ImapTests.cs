@@ -7,7 +7,7 @@ using MimeKit;
 
 namespace KernelTls.LibraryTests;
 
-/// <summary>MailKit's client of IMAP with Dovecot, which wants a client certificate of each connection.</summary>
+/// <summary>Tests MailKit's IMAP client with Dovecot, which requires a client certificate.</summary>
 public sealed class ImapTests(ImapServer server) : LibraryTest("MailKit"), IClassFixture<ImapServer>
 {
     private const int LargeSize = 3_000_001;
@@ -59,7 +59,7 @@ public sealed class ImapTests(ImapServer server) : LibraryTest("MailKit"), IClas
         Assert.Equal(1, Handshakes);
     }
 
-    /// <summary>The client waits for news until it is canceled, and continues; a cancelled command ends its connection.</summary>
+    /// <summary>IDLE ends when it is cancelled, and the client continues. A cancelled command ends the connection.</summary>
     [Fact]
     public async Task A_cancelled_command_leaves_a_client_that_connects_again()
     {
@@ -131,7 +131,7 @@ public sealed class ImapTests(ImapServer server) : LibraryTest("MailKit"), IClas
         }
     }
 
-    /// <summary>Cancels when the first part has arrived.</summary>
+    /// <summary>Cancels after the first part has arrived.</summary>
     private sealed class CancelOnProgress(CancellationTokenSource cancellation) : ITransferProgress
     {
         public void Report(long bytesTransferred, long totalSize) => cancellation.Cancel();

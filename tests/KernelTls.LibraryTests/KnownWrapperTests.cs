@@ -5,7 +5,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.LibraryTests;
 
-/// <summary>The stream that a gRPC channel puts around each connection's.</summary>
+/// <summary>Tests the stream that a gRPC channel puts around the stream of each connection.</summary>
 public sealed class KnownWrapperTests
 {
     [Theory]
@@ -31,7 +31,7 @@ public sealed class KnownWrapperTests
         Assert.Null(SocketOf(wrapper));
     }
 
-    /// <summary>By reflection: an assembly that names a class of KernelTls.Weaving is taken for woven.</summary>
+    /// <summary>Uses reflection, because an assembly that names a class of KernelTls.Weaving counts as woven.</summary>
     private static object? SocketOf(Stream stream) =>
         typeof(KtlsStream).Assembly.GetType("KernelTls.Weaving.KnownWrapper", throwOnError: true)!.GetMethod("SocketOf")!.Invoke(null, [stream]);
 

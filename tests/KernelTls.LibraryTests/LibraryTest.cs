@@ -3,8 +3,8 @@ using KernelTls.Tests;
 namespace KernelTls.LibraryTests;
 
 /// <summary>
-/// A test of a woven library. What the library does is the same in every mode; after it the kernel's counters say how many of the
-/// process's TLS connections they know: all of them in the mode Kernel, none in the others.
+/// Tests a woven library. The library does the same in every mode. Afterwards the kernel's counters show how many of the process's TLS
+/// connections it encrypted: all of them in the mode Kernel, none in the others.
 /// </summary>
 public abstract class LibraryTest : IAsyncLifetime
 {
@@ -16,15 +16,15 @@ public abstract class LibraryTest : IAsyncLifetime
     private int _ownBefore;
     private int _fallbacksBefore;
 
-    /// <param name="libraries">The woven assemblies that make the test's connections.</param>
+    /// <param name="libraries">The woven assemblies that open the test's connections.</param>
     protected LibraryTest(params string[] libraries) => _libraries = libraries;
 
-    /// <summary>How many handshakes the test has made; both ends count where both are in this process.</summary>
+    /// <summary>Gets the number of handshakes of the test. Both ends count if both are in this process.</summary>
     protected int Handshakes => s_handshakes.All - _handshakesBefore;
 
     public async ValueTask InitializeAsync()
     {
-        // The probe of the process opens and closes connections of its own: before the first count.
+        // The probe opens and closes connections, and must run before the first count.
         if (Run.Mode == TlsMode.Kernel)
         {
             Cell.RequireKtls();
@@ -45,8 +45,8 @@ public abstract class LibraryTest : IAsyncLifetime
     }
 
     /// <summary>
-    /// Counts from here. A connection that the server ends right behind the handshake is in the kernel or not, as it happens: the kernel
-    /// takes no socket whose peer has closed.
+    /// Starts the count here. A connection that the server ends right after the handshake may or may not be in the kernel, because the kernel
+    /// accepts no socket whose peer has closed.
     /// </summary>
     protected void BeginCount()
     {
@@ -56,7 +56,7 @@ public abstract class LibraryTest : IAsyncLifetime
         _fallbacksBefore = s_handshakes.Fallbacks.Length;
     }
 
-    /// <summary>Starts what the test connects to; its own connections are not counted.</summary>
+    /// <summary>Starts the server. Connections during its start are not counted.</summary>
     protected virtual Task StartAsync() => Task.CompletedTask;
 
     protected virtual Task StopAsync() => Task.CompletedTask;
@@ -79,7 +79,7 @@ public abstract class LibraryTest : IAsyncLifetime
         int kernel = Run.Mode == TlsMode.Kernel ? all : 0;
         Assert.Equal(kernel, now.SendSoftware - _before.SendSoftware);
 
-        // OpenSSL before 3.2 keeps receiving TLS 1.3 for itself.
+        // OpenSSL before 3.2 receives TLS 1.3 itself.
         bool receives = KtlsPlatform.OpenSslVersion >= new Version(3, 2);
         Assert.InRange(now.ReceiveSoftware - _before.ReceiveSoftware, receives ? kernel : 0, kernel);
         Assert.Equal(0, now.DecryptError - _before.DecryptError);

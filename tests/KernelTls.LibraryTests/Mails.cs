@@ -3,7 +3,7 @@ using MimeKit;
 
 namespace KernelTls.LibraryTests;
 
-/// <summary>Mails whose content shows whether they arrived as they were.</summary>
+/// <summary>Creates mails, and checks that their content arrived unchanged.</summary>
 internal static class Mails
 {
     public static MimeMessage Small(int number) => Mail($"number {number}", new TextPart("plain") { Text = $"{number}" });

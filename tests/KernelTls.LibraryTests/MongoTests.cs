@@ -5,7 +5,7 @@ using MongoDB.Driver;
 
 namespace KernelTls.LibraryTests;
 
-/// <summary>MongoDB.Driver with a stub of its server, whose end is woven as well and wants a client certificate.</summary>
+/// <summary>Tests MongoDB.Driver with a stub of its server, which is woven as well and requires a client certificate.</summary>
 public sealed class MongoTests() : LibraryTest("MongoDB.Driver", "KernelTls.LibraryTests")
 {
     private const int LargeSize = 5_000_001;
@@ -71,7 +71,7 @@ public sealed class MongoTests() : LibraryTest("MongoDB.Driver", "KernelTls.Libr
             await FindAsync(collection, 1, synchronously: false);
         }
 
-        // One for the commands, and those that watch the server: each has two ends.
+        // One connection carries the commands, and others monitor the server. Each has two ends.
         Assert.InRange(Handshakes, 4, 6);
         int before = Handshakes;
 

@@ -10,7 +10,7 @@ using MQTTnet.Server;
 
 namespace KernelTls.LibraryTests;
 
-/// <summary>MQTTnet's client with MQTTnet's server: both ends are woven, and in this process.</summary>
+/// <summary>Tests MQTTnet's client with MQTTnet's server. Both ends are woven and in this process.</summary>
 public sealed class MqttTests() : LibraryTest("MQTTnet", "MQTTnet.Server")
 {
     private const int LargeSize = 3_000_001;
@@ -64,7 +64,7 @@ public sealed class MqttTests() : LibraryTest("MQTTnet", "MQTTnet.Server")
         await arrived.Task.InTime("the publication at the server");
         await cancellation.CancelAsync();
 
-        // What this library makes of a cancelled wait.
+        // The library reports a cancelled wait by this exception.
         await Assert.ThrowsAsync<MqttCommunicationTimedOutException>(() => publishing).InTime("the cancelled publication");
         goesOn.SetResult();
 
@@ -100,7 +100,7 @@ public sealed class MqttTests() : LibraryTest("MQTTnet", "MQTTnet.Server")
         Assert.Equal(4, Handshakes);
     }
 
-    /// <summary>The server wants a certificate of each client.</summary>
+    /// <summary>The server requires a client certificate.</summary>
     [Fact]
     public async Task The_server_gets_the_client_s_certificate()
     {

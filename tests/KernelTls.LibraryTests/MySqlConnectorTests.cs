@@ -5,7 +5,7 @@ using MySqlConnector;
 
 namespace KernelTls.LibraryTests;
 
-/// <summary>MySqlConnector with MariaDB.</summary>
+/// <summary>Tests MySqlConnector with MariaDB.</summary>
 public sealed class MySqlConnectorTests(MariaDbServer server) : LibraryTest("MySqlConnector"), IClassFixture<MariaDbServer>
 {
     private const int LargeSize = 5_000_001;
@@ -91,7 +91,7 @@ public sealed class MySqlConnectorTests(MariaDbServer server) : LibraryTest("MyS
         }
     }
 
-    /// <summary>The server hears of it on a connection of its own, and the one that waited goes on.</summary>
+    /// <summary>The library cancels through a separate connection, and the connection that waited stays usable.</summary>
     [Fact]
     public async Task A_cancelled_query_leaves_a_connection_that_works()
     {
@@ -166,7 +166,7 @@ public sealed class MySqlConnectorTests(MariaDbServer server) : LibraryTest("MyS
             Password = MariaDbServer.Password,
             Database = "test",
 
-            // VerifyFull asks for a revocation list, which the test authority has not.
+            // VerifyFull requires a revocation list, and the test authority has none.
             SslMode = MySqlSslMode.VerifyCA,
             AllowLoadLocalInfile = true,
             ConnectionTimeout = (uint)Limits.Wait.TotalSeconds,

@@ -6,7 +6,7 @@ using NpgsqlTypes;
 
 namespace KernelTls.LibraryTests;
 
-/// <summary>Npgsql with PostgreSQL.</summary>
+/// <summary>Tests Npgsql with PostgreSQL.</summary>
 public sealed class NpgsqlTests(PostgresServer server) : LibraryTest("Npgsql"), IClassFixture<PostgresServer>
 {
     private const int LargeSize = 5_000_001;
@@ -108,7 +108,7 @@ public sealed class NpgsqlTests(PostgresServer server) : LibraryTest("Npgsql"), 
         }
     }
 
-    /// <summary>The server hears of it on a connection of its own, and the one that waited goes on.</summary>
+    /// <summary>The library cancels through a separate connection, and the connection that waited stays usable.</summary>
     [Fact]
     public async Task A_cancelled_query_leaves_a_connection_that_works()
     {
@@ -187,7 +187,7 @@ public sealed class NpgsqlTests(PostgresServer server) : LibraryTest("Npgsql"), 
         Assert.Equal("a client", await ScalarAsync(command, synchronously));
     }
 
-    /// <summary>Without the exchange of plain bytes that comes first otherwise; servers know it from version 17 on.</summary>
+    /// <summary>TLS starts without the usual exchange of plain bytes before it. Servers support this from version 17.</summary>
     [Fact]
     public async Task TLS_from_the_first_byte()
     {
@@ -216,7 +216,7 @@ public sealed class NpgsqlTests(PostgresServer server) : LibraryTest("Npgsql"), 
 
     private static int s_rolesMade;
 
-    /// <summary>The password's exchange is bound to the connection (RFC 5929, tls-server-end-point).</summary>
+    /// <summary>SCRAM binds the password to the connection (RFC 5929, tls-server-end-point).</summary>
     private NpgsqlDataSource Source(Action<NpgsqlConnectionStringBuilder>? configure = null)
     {
         NpgsqlConnectionStringBuilder settings = new()

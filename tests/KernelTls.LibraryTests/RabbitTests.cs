@@ -7,7 +7,7 @@ using RabbitMQ.Client.Events;
 
 namespace KernelTls.LibraryTests;
 
-/// <summary>RabbitMQ.Client, which has no blocking calls, with RabbitMQ, which wants a client certificate of each connection.</summary>
+/// <summary>Tests RabbitMQ.Client, which has no blocking calls, with RabbitMQ, which requires a client certificate.</summary>
 public sealed class RabbitTests(RabbitServer server) : LibraryTest("RabbitMQ.Client"), IClassFixture<RabbitServer>
 {
     private const int LargeSize = 3_000_001;
@@ -55,7 +55,7 @@ public sealed class RabbitTests(RabbitServer server) : LibraryTest("RabbitMQ.Cli
         Assert.Equal(1, Handshakes);
     }
 
-    /// <summary>A server takes long to start: only its connection is lost.</summary>
+    /// <summary>The test cuts the connection instead of restarting the server, which takes long to start.</summary>
     [Fact]
     public async Task A_lost_connection_is_replaced()
     {

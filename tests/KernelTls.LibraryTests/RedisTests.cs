@@ -5,7 +5,7 @@ using StackExchange.Redis;
 
 namespace KernelTls.LibraryTests;
 
-/// <summary>StackExchange.Redis with Redis, which wants a client certificate of each connection.</summary>
+/// <summary>Tests StackExchange.Redis with Redis, which requires a client certificate.</summary>
 public sealed class RedisTests(RedisServer server) : LibraryTest("StackExchange.Redis"), IClassFixture<RedisServer>
 {
     private const int LargeSize = 8_000_003;
@@ -57,7 +57,7 @@ public sealed class RedisTests(RedisServer server) : LibraryTest("StackExchange.
         }
     }
 
-    /// <summary>The library's commands take no token: their limit passes, and their answers are dropped when they come.</summary>
+    /// <summary>The library's commands take no token. A command times out instead, and its late response is dropped.</summary>
     [Fact]
     public async Task A_command_that_took_too_long_leaves_a_connection_that_works()
     {

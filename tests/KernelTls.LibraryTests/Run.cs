@@ -5,14 +5,14 @@ using KernelTls.Tests;
 namespace KernelTls.LibraryTests;
 
 /// <summary>
-/// What an operator does before an application starts: sets the variable, or not, and has the machine trust an authority. The
-/// libraries are woven in any case.
+/// Prepares the process as an operator would: sets the variable or leaves it unset, and makes the machine trust an authority. The
+/// libraries are always woven.
 /// </summary>
 internal static class Run
 {
     /// <summary>
-    /// The mode of this run, KERNELTLS_MODES: in this process a woven library has one. Unset, it is the kernel where there is TLS in
-    /// it, and OpenSSL on the socket elsewhere.
+    /// Gets the mode of this run (KERNELTLS_MODES), because a process has one mode for all woven libraries. The default is Kernel if the
+    /// kernel has TLS, and DirectOpenSsl otherwise.
     /// </summary>
     public static TlsMode Mode { get; } = Environment.GetEnvironmentVariable("KERNELTLS_MODES") is { Length: > 0 } name
         ? Enum.Parse<TlsMode>(name)
@@ -24,7 +24,7 @@ internal static class Run
         Environment.SetEnvironmentVariable(Application.KernelVariable, Mode == TlsMode.Kernel ? "1" : null);
         Environment.SetEnvironmentVariable(Application.DirectVariable, Mode == TlsMode.DirectOpenSsl ? "1" : null);
 
-        // .NET keeps what a user trusts below their home.
+        // .NET stores a user's trusted certificates below the home directory.
         TemporaryDirectory home = new();
         AppDomain.CurrentDomain.ProcessExit += (_, _) => home.Dispose();
         Environment.SetEnvironmentVariable("HOME", home.FullName);

@@ -5,7 +5,7 @@ using MailKit.Security;
 
 namespace KernelTls.LibraryTests;
 
-/// <summary>MailKit's client of SMTP with OpenSMTPD.</summary>
+/// <summary>Tests MailKit's SMTP client with OpenSMTPD.</summary>
 public sealed class SmtpTests(SmtpServer server) : LibraryTest("MailKit"), IClassFixture<SmtpServer>
 {
     [Theory]

@@ -6,7 +6,7 @@ using Yarp.ReverseProxy.Configuration;
 
 namespace KernelTls.LibraryTests;
 
-/// <summary>YARP between a client and a server that it speaks TLS with: four ends, all in this process.</summary>
+/// <summary>Tests YARP between a client and a server, with TLS on both sides: four ends, all in this process.</summary>
 public sealed class YarpTests() : HttpTest("KernelTls.LibraryTests", "Yarp.ReverseProxy", "")
 {
     private WebServer _proxy = null!;

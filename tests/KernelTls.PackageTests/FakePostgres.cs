@@ -7,7 +7,7 @@ using KernelTls.Tests;
 namespace KernelTls.PackageTests;
 
 /// <summary>
-/// As much of PostgreSQL as a client needs to get to TLS: it agrees to it, shakes hands with a stock SslStream, and refuses who comes
+/// Implements the start of PostgreSQL's protocol: it accepts TLS, performs the handshake with a stock SslStream, and refuses the user
 /// (https://www.postgresql.org/docs/current/protocol-message-formats.html).
 /// </summary>
 internal sealed class FakePostgres : IDisposable

@@ -9,7 +9,7 @@ namespace KernelTls.PackageTests;
 /// <summary>Tests the output of eng/pack.</summary>
 public class PackageTests(Workshop workshop)
 {
-    // What the format of precompiled images does to the machine: https://github.com/dotnet/runtime/blob/main/docs/design/coreclr/botr/readytorun-format.md
+    // The machine types of precompiled images: https://github.com/dotnet/runtime/blob/main/docs/design/coreclr/botr/readytorun-format.md
     private const int CompiledForLinux = 0x7B79;
 
     private static readonly Guid s_embeddedSource = new("0e8a571b-6926-466e-b4ad-8ab04611f5fe");
@@ -73,8 +73,8 @@ public class PackageTests(Workshop workshop)
     }
 
     /// <summary>
-    /// Beside lib/, which compilers, trimmer and other platforms take, the same library compiled ahead of time for each platform
-    /// that has the shim.
+    /// A package has the library in lib/, for compilers, the trimmer and other platforms, and the same library compiled ahead of time for
+    /// each platform with a shim.
     /// </summary>
     [Theory]
     [InlineData("KernelTls")]

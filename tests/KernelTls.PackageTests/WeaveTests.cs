@@ -5,8 +5,8 @@ using KernelTls.Tests;
 namespace KernelTls.PackageTests;
 
 /// <summary>
-/// Applications with woven libraries, made as users make them and published in every form. The libraries know nothing of it; what
-/// became of their connections they tell by events.
+/// Tests applications with woven libraries, created as users create them and published in every form. The libraries do not know it, and
+/// events report the data paths of their connections.
 /// </summary>
 public partial class WeaveTests(Workshop workshop)
 {
@@ -38,7 +38,7 @@ public partial class WeaveTests(Workshop workshop)
         await AssertReachedAsync(Path.Combine(published, "woven.dll"));
     }
 
-    /// <summary>With events, which native applications do not have by default, and by which this one tells.</summary>
+    /// <summary>Enables events, which native applications do not have by default and which report the data path.</summary>
     [Fact]
     public async Task Compiled_to_native_code()
     {
@@ -75,7 +75,7 @@ public partial class WeaveTests(Workshop workshop)
         Assert.EndsWith(" Yarp.ReverseProxy", told, StringComparison.Ordinal);
     }
 
-    /// <summary>The library that references Npgsql is another project, and the versions are in one place for both.</summary>
+    /// <summary>Another project references Npgsql, and central package management sets the versions of both.</summary>
     [Fact]
     public async Task A_package_of_another_project_is_woven_under_central_package_management()
     {
@@ -135,7 +135,7 @@ public partial class WeaveTests(Workshop workshop)
             File.ReadAllBytes(directory["one/obj/Debug/net10.0/KernelTls.Weave/Npgsql.dll"]),
             File.ReadAllBytes(directory["two/obj/Debug/net10.0/KernelTls.Weave/Npgsql.dll"]));
 
-        // Without the item it is compiled again, and not woven.
+        // Without the item the assembly is compiled again, and not woven.
         string project = File.ReadAllText(directory["one/one.csproj"]);
         File.WriteAllText(directory["one/one.csproj"], project.Replace(";$(AssemblyName)", "", StringComparison.Ordinal));
         await workshop.BuildAsync(directory["one"]);

@@ -108,7 +108,7 @@ public sealed class Workshop : IDisposable
             $"{published} was made from other sources: run KernelTls.PackageTests on the host first, as eng/test does.");
     }
 
-    /// <summary>Beside what was published, which may have the library in one file with everything else.</summary>
+    /// <summary>Returns the path of the stamp, beside the published folder, because that may be a single file.</summary>
     private static string StampOf(string published) => published + ".library";
 
     private static string Stamp() => Convert.ToHexString(SHA256.HashData(File.ReadAllBytes(Repository.Built("KernelTls"))));

@@ -4,7 +4,7 @@ using Microsoft.Build.Utilities;
 
 namespace KernelTls.Weave.Tests;
 
-/// <summary>A build that runs a task and keeps what it says.</summary>
+/// <summary>Runs a task as a build does, and records its messages.</summary>
 internal sealed class Build : IBuildEngine
 {
     public List<string> Warnings { get; } = [];

@@ -7,7 +7,7 @@ using Microsoft.CodeAnalysis.Text;
 
 namespace KernelTls.Weave.Tests;
 
-/// <summary>An assembly that a test has compiled.</summary>
+/// <summary>Represents an assembly that a test compiled.</summary>
 /// <param name="Image">The assembly.</param>
 /// <param name="Symbols">Its portable symbols.</param>
 internal sealed record Compiled(byte[] Image, byte[] Symbols)
@@ -27,7 +27,7 @@ internal sealed record Compiled(byte[] Image, byte[] Symbols)
 
     public static Replacements Replacements { get; } = Replacements.Read(LibraryPath);
 
-    /// <summary>Compiles C#, against the running runtime.</summary>
+    /// <summary>Compiles C# with references to the running runtime.</summary>
     public static Compiled From(
         string source,
         string name = "Sample",

@@ -10,7 +10,7 @@ using Microsoft.CodeAnalysis.CSharp;
 
 namespace KernelTls.Weave.Tests;
 
-/// <summary>What an assembly has besides its code: symbols, a strong name, resources, a version; and forms that cannot be woven.</summary>
+/// <summary>Tests the parts of an assembly other than code (symbols, strong name, resources, version), and forms that cannot be woven.</summary>
 public class FormTests
 {
     private const string Throws = """
@@ -104,7 +104,7 @@ public class FormTests
         Assert.True(SectionsMoved(sample.Image, woven), "The test wants metadata that takes more pages.");
     }
 
-    /// <summary>The sections do not overlap, and each address in the headers is in one.</summary>
+    /// <summary>Asserts that sections do not overlap, and that each address in the headers is inside one.</summary>
     [Theory]
     [InlineData(1, Platform.AnyCpu)]
     [InlineData(400, Platform.AnyCpu)]
@@ -144,12 +144,12 @@ public class FormTests
     public void What_is_no_assembly_is_refused() =>
         Assert.Equal("it is not a managed assembly", Refusal(File.ReadAllBytes("/bin/sh")));
 
-    /// <summary>What only uses a client that others make is none of the weaver's business, whatever it is.</summary>
+    /// <summary>An assembly that only uses clients created by others is left unchanged, whatever its form.</summary>
     [Fact]
     public void An_assembly_with_nothing_to_weave_is_not_refused() => Assert.Null(AssemblyWeaver.Weave(
         File.ReadAllBytes(typeof(System.Net.Http.Json.HttpClientJsonExtensions).Assembly.Location), Compiled.Replacements).Image);
 
-    /// <summary>The runtime's own assemblies are such.</summary>
+    /// <summary>The runtime's own assemblies have native code.</summary>
     [Fact]
     public void Native_code_beside_IL_is_refused() => Assert.Equal(
         "it was compiled to native code (ReadyToRun), which weaving would contradict",
@@ -176,7 +176,7 @@ public class FormTests
         return first.PEHeaders.SectionHeaders[1].VirtualAddress != second.PEHeaders.SectionHeaders[1].VirtualAddress;
     }
 
-    /// <summary>A pair of keys as strong names have them: a PRIVATEKEYBLOB of CryptoAPI.</summary>
+    /// <summary>Returns a key pair in the format of strong names, a PRIVATEKEYBLOB of CryptoAPI.</summary>
     private static byte[] KeyBlob(RSA key)
     {
         RSAParameters p = key.ExportParameters(includePrivateParameters: true);

@@ -7,7 +7,7 @@ using KernelTls.Weave.Images;
 
 namespace KernelTls.Weave.Tests;
 
-/// <summary>Metadata that grows is still what it was, for assemblies of the running runtime and of others, read by another reader.</summary>
+/// <summary>Tests that extended metadata keeps its content, for assemblies of this and other runtimes, as seen by another reader.</summary>
 public class MetadataPatchTests
 {
     public static TheoryData<string> Assemblies =>
@@ -56,7 +56,7 @@ public class MetadataPatchTests
         return pe.GetMetadata().GetContent().ToArray();
     }
 
-    /// <summary>Lists what the tables say, with handles, so that a value in the wrong place shows.</summary>
+    /// <summary>Lists the content of the tables with handles, so that a misplaced value is visible.</summary>
     private static unsafe string Describe(byte[] metadata, int withoutTypes = 0, int withoutMembers = 0)
     {
         fixed (byte* start = metadata)

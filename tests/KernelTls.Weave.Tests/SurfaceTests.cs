@@ -4,14 +4,14 @@ using System.Reflection;
 namespace KernelTls.Weave.Tests;
 
 /// <summary>
-/// What a woven library can call on the types that are replaced, on the running runtime: each member reaches the library's by itself,
-/// or has a replacement, or needs none for the reason that stands here.
+/// Tests the members that a woven library can call on the replaced types of the running runtime. Each member is overridden by this
+/// library, has a replacement, or needs none for the reason listed here.
 /// </summary>
 public class SurfaceTests
 {
     private const BindingFlags Visible = BindingFlags.Public | BindingFlags.NonPublic | BindingFlags.Instance | BindingFlags.DeclaredOnly;
 
-    /// <summary>Members of SslStream that are the same on every stream, because the handshake publishes what they return or they call others.</summary>
+    /// <summary>The members of SslStream that need no replacement: they return values that the handshake publishes, or call other members.</summary>
     private static readonly string[] s_same =
     [
         "get_TargetHostName()", "get_NegotiatedApplicationProtocol()", "Write(Byte[])",
@@ -65,7 +65,7 @@ public class SurfaceTests
             Constructors(typeof(SocketsHttpHandler)), Compiled.Replacements.Find(typeof(SocketsHttpHandler).FullName!)!.Constructors.Keys.Order());
     }
 
-    /// <summary>There is no other type that makes connections and would have to be known.</summary>
+    /// <summary>No other type of the runtime creates connections.</summary>
     [Fact]
     public void These_types_have_replacements() => Assert.Equal(
         ["System.Net.Http.HttpClient", "System.Net.Http.HttpClientHandler", "System.Net.Http.SocketsHttpHandler", "System.Net.Security.SslStream"],
@@ -77,7 +77,7 @@ public class SurfaceTests
     private static string Text(MethodInfo method) =>
         method.Name + SignatureText.Of(method.GetParameters().Select(p => Name(p.ParameterType)));
 
-    /// <summary>As the weaver writes a type.</summary>
+    /// <summary>Returns the weaver's notation of a type.</summary>
     private static string Name(Type type) => type.IsPrimitive || type == typeof(string) || type == typeof(object)
         ? type.Name
         : type.IsArray ? Name(type.GetElementType()!) + "[]"

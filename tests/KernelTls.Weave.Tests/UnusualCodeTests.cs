@@ -4,7 +4,7 @@ using System.Reflection.Emit;
 
 namespace KernelTls.Weave.Tests;
 
-/// <summary>Instructions that the compiler of C# does not write, but others do.</summary>
+/// <summary>Tests instructions that other compilers emit and the C# compiler does not.</summary>
 public class UnusualCodeTests
 {
     private static readonly MethodInfo s_shake = typeof(SslStream).GetMethod(
@@ -79,7 +79,7 @@ public class UnusualCodeTests
         Assert.Throws<KtlsNotAvailableException>(() => Run(Woven(image)));
     }
 
-    /// <summary>All kinds of operands are stepped over: what follows them is found.</summary>
+    /// <summary>The reader steps over operands of every kind, and finds the instruction after them.</summary>
     [Fact]
     public void What_stands_behind_a_switch_and_long_operands_is_woven()
     {
@@ -117,7 +117,7 @@ public class UnusualCodeTests
         new KtlsStream(new MemoryStream(), false, new KtlsOptions { Mode = KtlsMode.Required }),
         new SslClientAuthenticationOptions());
 
-    /// <summary>Makes an assembly whose one method takes a stream and options.</summary>
+    /// <summary>Creates an assembly with one method, whose parameters are a stream and options.</summary>
     private static byte[] Emit(Action<ILGenerator> body)
     {
         PersistedAssemblyBuilder assembly = new(new AssemblyName("Unusual"), typeof(object).Assembly);

@@ -7,7 +7,7 @@ namespace KernelTls.Weave.Tests;
 /// <summary>Finds the calls in an assembly.</summary>
 internal static class Uses
 {
-    /// <summary>Returns the calls of members of a type: class and method that call, and the member.</summary>
+    /// <summary>Returns the calls to members of a type, each with the calling class and method.</summary>
     public static IReadOnlyList<string> OfMembers(byte[] image, string type, params string[] members)
     {
         using PEReader pe = new(new MemoryStream(image));

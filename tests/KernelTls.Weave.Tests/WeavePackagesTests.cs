@@ -4,7 +4,7 @@ using Microsoft.Build.Utilities;
 
 namespace KernelTls.Weave.Tests;
 
-/// <summary>The task: which assemblies it takes, what it leaves alone the second time, and what it says.</summary>
+/// <summary>Tests the task: the assemblies that it weaves, those that it skips in the next build, and its messages.</summary>
 public sealed class WeavePackagesTests : IDisposable
 {
     private const string UsesStream = "public static class Sample { public static object Run(Stream s) => new SslStream(s); }";

@@ -2,7 +2,7 @@ using System.Net.Security;
 
 namespace KernelTls.Weave.Tests;
 
-/// <summary>What is replaced, by what the woven code does and by the list that the build shows.</summary>
+/// <summary>Tests the replaced places, by running the woven code and by the list that the build prints.</summary>
 public class WeaverTests
 {
     [Theory]
@@ -243,7 +243,7 @@ public class WeaverTests
         Assert.NotEqual(Compiled.Load(sample.Image).ManifestModule.ModuleVersionId, Compiled.Load(woven).ManifestModule.ModuleVersionId);
     }
 
-    /// <summary>A stream whose handshakes say that they are the library's, by their refusal.</summary>
+    /// <summary>Represents a stream whose handshakes throw, which shows that they are the library's.</summary>
     private static KtlsStream Required(out string refusal)
     {
         KtlsStream stream = new(new MemoryStream(), false, new KtlsOptions { Mode = KtlsMode.Required });

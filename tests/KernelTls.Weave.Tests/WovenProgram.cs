@@ -4,7 +4,7 @@ using Microsoft.CodeAnalysis;
 
 namespace KernelTls.Weave.Tests;
 
-/// <summary>Compiles a program of Sources, and starts it beside the library.</summary>
+/// <summary>Compiles a program of the folder Sources, and starts it with the library beside it.</summary>
 internal static class WovenProgram
 {
     public static Compiled Compile(string source, string name) => Compiled.From(
@@ -13,7 +13,7 @@ internal static class WovenProgram
         o => o.WithOutputKind(OutputKind.ConsoleApplication),
         usings: false);
 
-    /// <summary>Runs a program to its good end; what it has said.</summary>
+    /// <summary>Runs a program, which must succeed, and returns its output.</summary>
     public static async Task<string> RunAsync(
         TemporaryDirectory directory, string name, byte[] image, string[] arguments, (string, string)[] environment)
     {
@@ -22,12 +22,12 @@ internal static class WovenProgram
     }
 
     /// <summary>Starts a program whose last argument is a certificate.</summary>
-    /// <param name="directory">For it and what it needs.</param>
+    /// <param name="directory">The directory for the program and its files.</param>
     /// <param name="name">The name of its assembly.</param>
     /// <param name="image">The assembly.</param>
-    /// <param name="arguments">Those before the certificate.</param>
+    /// <param name="arguments">The arguments before the certificate.</param>
     /// <param name="environment">The toggles.</param>
-    /// <param name="properties">Properties of its runtime, as JSON.</param>
+    /// <param name="properties">The runtime properties, as JSON.</param>
     public static Application Start(
         TemporaryDirectory directory, string name, byte[] image, string[] arguments, (string, string)[] environment, string properties = "")
     {

@@ -3,8 +3,8 @@ using KernelTls.Tests;
 namespace KernelTls.Weave.Tests;
 
 /// <summary>
-/// A program that knows nothing of the library, woven, in a process of its own: with the toggle off, on OpenSSL, and in the kernel where
-/// there is one. It prints the same of each connection that the program that is not woven prints.
+/// Tests a woven program that does not know the library, in a separate process: with the toggle off, on OpenSSL, and in a kernel with TLS.
+/// It prints the same about each connection as the same program without weaving.
 /// </summary>
 public sealed class WovenProgramTests : IDisposable
 {
@@ -23,7 +23,7 @@ public sealed class WovenProgramTests : IDisposable
         string stock = await RunAsync(Program().Image, environment);
         string woven = await RunAsync(Program().Weave().Image!, environment);
 
-        // A subclass has the library's class for its base, whatever the toggle says.
+        // The base of a subclass is the library's class, with the toggle on or off.
         string reason = toggle is null ? "NotEnabled" : "DisabledByToggle";
         Assert.Equal(
             stock.Replace(
@@ -50,7 +50,7 @@ public sealed class WovenProgramTests : IDisposable
 
         Assert.Equal(Expected(offload), await RunAsync(Program().Weave().Image!, (Application.KernelVariable, "1")));
 
-        // Both ends of six streams, three requests and one that is refused behind the handshake of its server.
+        // Both ends of six streams, of three requests, and of one request that fails after the server's handshake.
         TlsStatistics after = KtlsPlatform.IsSupported ? TlsStatistics.Read() : default;
         Assert.InRange(after.SendSoftware - before.SendSoftware, KtlsPlatform.IsSupported ? 18 : 0, KtlsPlatform.IsSupported ? long.MaxValue : 0);
     }

@@ -2,7 +2,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.Weave.Tests;
 
-/// <summary>Streams that a library puts between its SslStream and the socket, beside the stock stream over the same.</summary>
+/// <summary>Tests streams that a library puts between its SslStream and the socket, against the stock stream over the same one.</summary>
 public sealed class WrapperTests : IDisposable
 {
     private readonly TemporaryDirectory _directory = new();
@@ -28,7 +28,7 @@ public sealed class WrapperTests : IDisposable
         Assert.StartsWith(expected, Kinds(stock), StringComparison.Ordinal);
         Assert.Equal(Kinds(stock), Kinds(woven[(woven.IndexOf('\n', StringComparison.Ordinal) + 1)..]));
 
-        // The socket's wait and the stream's end by different classes of the same meaning.
+        // A cancelled wait ends with OperationCanceledException or a class derived from it.
         static string Kinds(string said) => said.Replace("TaskCanceledException", "OperationCanceledException", StringComparison.Ordinal);
     }
 

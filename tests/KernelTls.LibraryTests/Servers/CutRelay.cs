@@ -4,7 +4,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.LibraryTests.Servers;
 
-/// <summary>A port before a server's, whose connections can be cut.</summary>
+/// <summary>Relays the connections of a port to a server, and can reset them.</summary>
 internal sealed class CutRelay : IAsyncDisposable
 {
     private readonly TcpListener _listener = new(IPAddress.Loopback, 0);
@@ -19,7 +19,7 @@ internal sealed class CutRelay : IAsyncDisposable
 
     public int Port => ((IPEndPoint)_listener.LocalEndpoint).Port;
 
-    /// <summary>Resets the connections of now.</summary>
+    /// <summary>Resets the current connections.</summary>
     public void Cut()
     {
         lock (_sockets)
@@ -51,7 +51,7 @@ internal sealed class CutRelay : IAsyncDisposable
                 await upstream.ConnectAsync(IPAddress.Loopback, server);
                 foreach (Socket socket in new[] { client, upstream })
                 {
-                    // Its end is a reset.
+                    // Closing sends a reset.
                     socket.LingerState = new LingerOption(enable: true, seconds: 0);
                     lock (_sockets)
                     {

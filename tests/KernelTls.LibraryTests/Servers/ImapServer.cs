@@ -2,12 +2,12 @@ using KernelTls.Tests;
 
 namespace KernelTls.LibraryTests.Servers;
 
-/// <summary>Dovecot: any user with the one password, and with a client certificate.</summary>
+/// <summary>Represents Dovecot, which accepts any user with the right password and a client certificate.</summary>
 public sealed class ImapServer() : Server("dovecot")
 {
     public const string Password = "correct-horse";
 
-    // The user that owns the mails: the unprivileged one of Debian.
+    // The mails belong to Debian's unprivileged user.
     private const string Owner = "65534";
 
     protected override int EndSignal => SigKill;

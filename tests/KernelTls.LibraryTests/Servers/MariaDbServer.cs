@@ -2,12 +2,12 @@ using KernelTls.Tests;
 
 namespace KernelTls.LibraryTests.Servers;
 
-/// <summary>MariaDB: users "owner", who has a password, and "client", who has a certificate as well.</summary>
+/// <summary>Represents MariaDB with the users "owner" (a password) and "client" (a password and a certificate).</summary>
 public sealed class MariaDbServer() : Server("mariadbd")
 {
     public const string Password = "correct horse";
 
-    // As much as fits into a machine of the lab; by itself it reserves 8 GiB of addresses.
+    // Fits into a machine of the lab. By default the server reserves 8 GiB of addresses.
     private const string BufferLimit = "--loose-innodb-buffer-pool-size-max=256M";
 
     protected override async Task PrepareAsync()

@@ -10,12 +10,12 @@ using MongoDB.Bson.Serialization;
 namespace KernelTls.LibraryTests.Servers;
 
 /// <summary>
-/// As much of MongoDB's wire protocol (OP_MSG, and OP_QUERY for the first words) as a driver needs to insert and to find: the
-/// distribution has no such server. Its end of the connections is woven as well, and wants a client certificate.
+/// Implements the part of MongoDB's wire protocol (OP_MSG, and OP_QUERY for the first message) that a driver needs to insert and to
+/// find, because the distribution has no such server. Its end of the connections is woven as well, and requires a client certificate.
 /// </summary>
 internal sealed class MongoStub : IAsyncDisposable
 {
-    /// <summary>A collection whose documents are never found: the answer does not come.</summary>
+    /// <summary>The name of a collection whose searches are never answered.</summary>
     public const string Silent = "silent";
 
     private const int OpReply = 1;
@@ -37,7 +37,7 @@ internal sealed class MongoStub : IAsyncDisposable
         _accepting = AcceptAsync(_listener);
     }
 
-    /// <summary>Ends it, with all its connections.</summary>
+    /// <summary>Ends the server and all its connections.</summary>
     public async Task StopAsync()
     {
         _listener?.Stop();
@@ -93,7 +93,7 @@ internal sealed class MongoStub : IAsyncDisposable
         }
     }
 
-    /// <summary>Takes one message, and answers it.</summary>
+    /// <summary>Receives one message, and answers it.</summary>
     private async Task<bool> AnswerAsync(SslStream stream)
     {
         byte[] header = new byte[16];
@@ -161,10 +161,10 @@ internal sealed class MongoStub : IAsyncDisposable
 
     private ConcurrentQueue<BsonDocument> Collection(BsonElement command) => _collections.GetOrAdd(command.Value.AsString, _ => new());
 
-    /// <summary>Flags, a collection's name, two numbers, and the command.</summary>
+    /// <summary>Parses flags, the name of a collection, two numbers, and the command.</summary>
     private static BsonDocument ReadQuery(byte[] body) => Document(body, 4 + Array.IndexOf(body, (byte)0, 4) - 4 + 1 + 8);
 
-    /// <summary>Flags, and sections: the command itself, and sequences of documents that belong to it.</summary>
+    /// <summary>Parses flags and sections: the command, and sequences of documents that belong to it.</summary>
     private static BsonDocument ReadMessage(byte[] body)
     {
         BsonDocument command = [];
@@ -201,7 +201,7 @@ internal sealed class MongoStub : IAsyncDisposable
     {
         byte[] document = reply.ToBson();
 
-        // OP_REPLY: flags, a cursor, where it starts, how many; OP_MSG: flags, and the kind of the one section.
+        // OP_REPLY: flags, cursor, start, count. OP_MSG: flags, and the kind of the only section.
         int prefix = operation == OpQuery ? 20 : 5;
         byte[] frame = new byte[16 + prefix + document.Length];
         BinaryPrimitives.WriteInt32LittleEndian(frame, frame.Length);

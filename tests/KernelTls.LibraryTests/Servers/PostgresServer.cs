@@ -3,18 +3,18 @@ using KernelTls.Tests;
 
 namespace KernelTls.LibraryTests.Servers;
 
-/// <summary>PostgreSQL: users "owner", who has a password, and "a client", who has a certificate.</summary>
+/// <summary>Represents PostgreSQL with the users "owner" (a password) and "a client" (a certificate).</summary>
 public sealed class PostgresServer() : Server($"{s_programs ?? "postgresql"}/bin/postgres")
 {
     public const string Password = "correct horse";
 
-    // Whatever its version is.
+    // The path contains the version.
     private static readonly string? s_programs =
         Directory.Exists("/usr/lib/postgresql") ? Directory.GetDirectories("/usr/lib/postgresql").Order().LastOrDefault() : null;
 
     public static int Version { get; } = int.Parse(Path.GetFileName(s_programs) ?? "0", CultureInfo.InvariantCulture);
 
-    /// <summary>Its "fast shutdown": SIGINT. After SIGTERM it waits for its clients.</summary>
+    /// <summary>Gets SIGINT, the "fast shutdown". After SIGTERM the server waits for its clients.</summary>
     protected override int EndSignal => SigInt;
 
     protected override async Task PrepareAsync()
@@ -46,7 +46,7 @@ public sealed class PostgresServer() : Server($"{s_programs ?? "postgresql"}/bin
         return server;
     }
 
-    /// <summary>It does not run as root.</summary>
+    /// <summary>Gets the arguments for an unprivileged user, because PostgreSQL refuses to run as root.</summary>
     private static string[] AsPostgres => ["--reuid=postgres", "--regid=postgres", "--clear-groups", "--"];
 
     private string Data => Path.Combine(Files, "data");

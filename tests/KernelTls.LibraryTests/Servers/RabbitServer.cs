@@ -2,16 +2,16 @@ using KernelTls.Tests;
 
 namespace KernelTls.LibraryTests.Servers;
 
-/// <summary>RabbitMQ, which wants a client's certificate.</summary>
+/// <summary>Represents RabbitMQ, which requires a client certificate.</summary>
 public sealed class RabbitServer() : Server(s_program)
 {
     private const string Installed = "/usr/lib/rabbitmq/lib";
 
-    // Not the script on the path, which wants to be a certain user.
+    // The script on the path would require a certain user.
     private static readonly string s_program =
         Directory.Exists(Installed) ? $"{Directory.GetDirectories(Installed).Single()}/sbin/rabbitmq-server" : "rabbitmq-server";
 
-    // Another port of its own, for the nodes of a cluster.
+    // A second port, for the nodes of a cluster.
     private readonly ReservedPort _distribution = new();
 
     protected override int EndSignal => SigKill;

@@ -2,7 +2,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.LibraryTests.Servers;
 
-/// <summary>Redis, which wants a client's certificate.</summary>
+/// <summary>Represents Redis, which requires a client certificate.</summary>
 public sealed class RedisServer() : Server("redis-server")
 {
     private protected override async Task<ExternalProgram> LaunchAsync()

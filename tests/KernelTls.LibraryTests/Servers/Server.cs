@@ -3,8 +3,8 @@ using KernelTls.Tests;
 namespace KernelTls.LibraryTests.Servers;
 
 /// <summary>
-/// A server of the distribution on a port of its own on 127.0.0.1, with a certificate for it: made once for the tests of a class, and
-/// started when the first of them asks.
+/// Represents a server of the distribution, on a separate port of 127.0.0.1 and with a certificate for that address. It is created once
+/// for the tests of a class, and started for the first of them.
 /// </summary>
 public abstract class Server(string program) : IAsyncDisposable
 {
@@ -19,23 +19,23 @@ public abstract class Server(string program) : IAsyncDisposable
 
     public int Port => _port.Number;
 
-    /// <summary>Where its files are.</summary>
+    /// <summary>Gets the directory of its files.</summary>
     protected string Files => _directory.FullName;
 
-    /// <summary>The paths of its certificate and its key, and of the authority that it trusts.</summary>
+    /// <summary>Gets the paths of its certificate, its key, and the authority that it trusts.</summary>
     protected string Certificate => _directory["certificate.pem"];
 
     protected string Key => _directory["key.pem"];
 
     protected string Authority => _directory["authority.pem"];
 
-    /// <summary>Its program: where there is none, its tests fail in a cell and are skipped elsewhere.</summary>
+    /// <summary>Gets the path of its program. If the program is missing, its tests fail in a cell and are skipped elsewhere.</summary>
     protected string Program { get; } = program;
 
-    /// <summary>The signal that ends it without waiting for its clients.</summary>
+    /// <summary>Gets the signal that ends it without waiting for its clients.</summary>
     protected virtual int EndSignal => SigTerm;
 
-    /// <summary>Starts it, if it does not run.</summary>
+    /// <summary>Starts the server, unless it is running.</summary>
     public async Task StartAsync()
     {
         if (!_isPrepared)
@@ -50,7 +50,7 @@ public abstract class Server(string program) : IAsyncDisposable
         _program ??= await LaunchAsync();
     }
 
-    /// <summary>Ends it, with all its connections.</summary>
+    /// <summary>Ends the server and all its connections.</summary>
     public async Task StopAsync()
     {
         if (_program is { } program)
@@ -76,18 +76,19 @@ public abstract class Server(string program) : IAsyncDisposable
         _directory.Dispose();
     }
 
-    /// <summary>Makes what it needs in its directory.</summary>
+    /// <summary>Creates the files that it needs in its directory.</summary>
     protected virtual Task PrepareAsync() => Task.CompletedTask;
 
-    /// <summary>Starts it, and waits until it listens.</summary>
+    /// <summary>Starts the program, and waits until it listens.</summary>
     private protected abstract Task<ExternalProgram> LaunchAsync();
 
     /// <summary>
-    /// The command before a program that leaves processes behind: they end with it, because it is the first of its process namespace.
+    /// Gets the arguments for a program that would leave processes behind. The program becomes the first process of a
+    /// namespace, and the others end with it.
     /// </summary>
     private protected static string[] WithItsProcesses => ["--pid", "--fork", "--kill-child", "--"];
 
-    /// <summary>Runs a program of the distribution to its good end.</summary>
+    /// <summary>Runs a program of the distribution, which must succeed.</summary>
     private protected async Task<string> RunAsync(string program, params string[] arguments)
     {
         using ExternalProgram run = ExternalProgram.Start(program, Files, arguments);

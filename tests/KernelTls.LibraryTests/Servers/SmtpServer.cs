@@ -2,7 +2,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.LibraryTests.Servers;
 
-/// <summary>OpenSMTPD, which takes mail for anybody who has an account.</summary>
+/// <summary>Represents OpenSMTPD, which accepts mail for every account.</summary>
 public sealed class SmtpServer() : Server("smtpd")
 {
     public const string Recipient = "nobody@localhost";

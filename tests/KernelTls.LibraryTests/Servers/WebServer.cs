@@ -11,7 +11,10 @@ using Microsoft.Extensions.Logging;
 
 namespace KernelTls.LibraryTests.Servers;
 
-/// <summary>Kestrel by the variable, on a port that it keeps when it restarts. It asks clients for a certificate and takes none as well.</summary>
+/// <summary>
+/// Represents Kestrel, switched by the variable, on a port that it keeps when it restarts. A client certificate is requested but not
+/// required.
+/// </summary>
 internal sealed class WebServer(
     Action<IServiceCollection>? services = null, Action<WebApplication>? endpoints = null, HttpProtocols protocols = HttpProtocols.Http1AndHttp2)
     : IAsyncDisposable
@@ -22,7 +25,7 @@ internal sealed class WebServer(
 
     public Uri Address => new($"https://127.0.0.1:{_port.Number}");
 
-    /// <summary>How many connections it has accepted.</summary>
+    /// <summary>Gets the number of accepted connections.</summary>
     public int Connections => Volatile.Read(ref _connections);
 
     public static async Task<WebServer> StartedAsync(Action<IServiceCollection>? services = null, Action<WebApplication>? endpoints = null)
@@ -63,7 +66,7 @@ internal sealed class WebServer(
         await _application.StartAsync().InTime("the server's start");
     }
 
-    /// <summary>Ends it without waiting for its connections.</summary>
+    /// <summary>Ends the server without waiting for its connections.</summary>
     public async Task StopAsync()
     {
         if (_application is { } application)
@@ -80,7 +83,7 @@ internal sealed class WebServer(
         _port.Dispose();
     }
 
-    /// <summary>What the tests ask of a server of http.</summary>
+    /// <summary>Maps the paths that the tests request.</summary>
     public static void MapTestEndpoints(WebApplication application)
     {
         application.MapGet("/number/{n:int}", (int n) => $"{n} {n}");

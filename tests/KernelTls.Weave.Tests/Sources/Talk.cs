@@ -148,7 +148,7 @@ public static class Sample
             base.WriteAsync(buffer, cancellationToken);
     }
 
-    /// <summary>Keeps whose the last client was that the library has made.</summary>
+    /// <summary>Records the owner of the last client that the library created.</summary>
     private sealed class Listener : EventListener
     {
         public string Library { get; set; } = "";
