@@ -2,9 +2,11 @@ using KernelTls.Tests;
 
 namespace KernelTls.PackageTests;
 
-/// <summary>Tests the repository on a machine with package sources beyond those of this repository.</summary>
+/// <summary>Tests the build of the repository in other places: below many package sources, and in a clone with a known address.</summary>
 public sealed class RestoreTests : IDisposable
 {
+    private const string Address = "https://github.com/example/kerneltls";
+
     private static readonly string[] s_shared =
         ["Directory.Build.props", "Directory.Packages.props", "global.json", "src/Directory.Build.props", "src/Directory.Build.targets"];
 
@@ -14,7 +16,7 @@ public sealed class RestoreTests : IDisposable
 
     /// <summary>
     /// Reproduces crank's agent, which writes a NuGet.config with nine sources above the sources that it received. The
-    /// project needs no package and nothing is audited, so no source is queried.
+    /// machine has the project's only package since it built this test, and nothing is audited, so no source is queried.
     /// </summary>
     [Fact]
     public async Task Several_package_sources_above_a_clone_are_no_error()
@@ -34,6 +36,33 @@ public sealed class RestoreTests : IDisposable
 
         Assert.DoesNotContain("warning ", said, StringComparison.Ordinal);
         Assert.True(File.Exists(Path.Combine(clone, "artifacts", "obj", "KernelTls", "project.assets.json")), said);
+    }
+
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task Symbols_refer_to_the_sources_of_a_repository_whose_address_is_given(bool isGiven)
+    {
+        string clone = Copy("src/KernelTls/KernelTls.csproj");
+        await Workshop.RunAsync(clone, "git", "init", "--quiet");
+        await Workshop.RunAsync(clone, "git", "remote", "add", "origin", Address + ".git");
+        await Workshop.RunAsync(clone, "git", "add", "--all");
+        await Workshop.RunAsync(clone, "git", "-c", "user.name=test", "-c", "user.email=test@example.test", "commit", "--quiet", "--message", "All");
+        string commit = (await Workshop.RunAsync(clone, "git", "rev-parse", "HEAD")).Trim();
+
+        string[] address = isGiven ? [$"-property:RepositoryUrl={Address}"] : [];
+        await Workshop.RunAsync(
+            clone, "dotnet", ["build", "src/KernelTls", "-target:PrepareForBuild;GenerateSourceLinkFile", "-property:Configuration=Release", "-property:NuGetAudit=false", .. address]);
+
+        string[] links = Directory.GetFiles(Path.Combine(clone, "artifacts", "obj"), "*.sourcelink.json", SearchOption.AllDirectories);
+        if (isGiven)
+        {
+            Assert.Contains($"https://raw.githubusercontent.com/example/kerneltls/{commit}/*", File.ReadAllText(Assert.Single(links)), StringComparison.Ordinal);
+        }
+        else
+        {
+            Assert.Empty(links);
+        }
     }
 
     /// <summary>Returns the directory of a clone that contains only this project.</summary>
