@@ -20,7 +20,7 @@ host_suites=(
     'KernelTls.UnitTests -'
     'KernelTls.Weave.Tests -'
     'KernelTls.Bench.Tests -'
-    'KernelTls.Lab.Tests -'
+    'KernelTls.LoadTest.Tests -'
     'KernelTls.Tool.Tests -'
     # The libraries that need no server of the distribution. The others run in the cells.
     'KernelTls.LibraryTests - KnownWrapperTests HttpClientTests YarpTests GrpcTests MqttTests MongoTests'
@@ -79,7 +79,7 @@ suites_of() {
             echo 'KernelTls.LibraryTests Kernel RabbitTests'
             echo "KernelTls.LibraryTests Stock !HttpClientTests !MqttTests $mail" ;;
         tools)
-            echo "KernelTls.Lab.Tests $every_mode ScenarioTests RehearsalTests"
+            echo "KernelTls.LoadTest.Tests $every_mode ScenarioTests RehearsalTests"
             echo "KernelTls.Tool.Tests $every_mode InfoTests ProbeTests ConnectTests ServeTests TopTests BenchTests PrivilegeTests" ;;
         # The tests that depend on the kernel and on OpenSSL: the shim, the data path of a connection, keys, control
         # records, Kestrel by the kernel's own counters, and the tool's report of them.

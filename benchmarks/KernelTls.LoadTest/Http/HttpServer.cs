@@ -1,0 +1,142 @@
+using System.IO.Pipelines;
+using System.Net;
+using System.Net.Security;
+using KernelTls.AspNetCore;
+using KernelTls.LoadTest.Tls;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Connections;
+using Microsoft.AspNetCore.Connections.Features;
+using Microsoft.AspNetCore.Hosting;
+using Microsoft.AspNetCore.Http;
+using Microsoft.AspNetCore.Server.Kestrel.Core;
+using Microsoft.Extensions.FileProviders;
+
+namespace KernelTls.LoadTest.Http;
+
+/// <summary>Runs Kestrel with as few other components as possible.</summary>
+internal sealed class HttpServer(HttpServerOptions options)
+{
+    /// <summary>
+    /// The limit of a handshake. Kestrel's default assumes clients that may be hostile and machines that are not
+    /// emulated.
+    /// </summary>
+    private static readonly TimeSpan s_handshakeTimeout = TimeSpan.FromMinutes(2);
+
+    private readonly TlsChoice _tls = new();
+    private readonly ConnectionTally _tally = new();
+    private readonly byte[] _body = new byte[options.ResponseSize];
+    private KtlsOffload? _fallback;
+
+    public async Task RunAsync(CancellationToken cancellationToken)
+    {
+        IPAddress address = (await Dns.GetHostAddressesAsync(options.ServerAddress, cancellationToken))[0];
+        string? directory = options.FileName is null ? null : Directory.CreateTempSubdirectory("kerneltls-load-test").FullName;
+        try
+        {
+            await using WebApplication application = Build(address, directory);
+            await application.StartAsync(cancellationToken);
+            await Console.Out.WriteLineAsync($"Listening on {application.Urls.Single()}");
+            await _tally.TellWhileAsync(null, cancellationToken);
+            await application.StopAsync(CancellationToken.None);
+        }
+        finally
+        {
+            if (directory is not null)
+            {
+                Directory.Delete(directory, recursive: true);
+            }
+        }
+    }
+
+    private WebApplication Build(IPAddress address, string? directory)
+    {
+        WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
+        builder.WebHost.UseKestrelCore().UseKestrelHttpsConfiguration().ConfigureKestrel(kestrel =>
+            kestrel.Listen(address, options.ServerPort, endpoint =>
+            {
+                endpoint.Protocols = options.HttpVersion.Major == 2 ? HttpProtocols.Http2 : HttpProtocols.Http1;
+                if (options.UseHttps)
+                {
+                    endpoint.UseHttps(UntrustedCertificate.Create(), https => https.HandshakeTimeout = s_handshakeTimeout);
+                }
+
+                endpoint.Use(Count);
+            }));
+        if (!_tls.IsStock)
+        {
+            // For connections that Kestrel's TLS serves, report the same text as the stream of a client does.
+            KtlsFallbackReason reason = KernelTlsServer.GetFallbackReason(_tls.Options);
+            _fallback = new KtlsOffload(KtlsDataPath.Managed, reason, KtlsDataPath.Managed, reason);
+            builder.WebHost.UseKernelTls(_tls.Configure);
+        }
+
+        WebApplication application = builder.Build();
+        if (directory is not null)
+        {
+            File.WriteAllBytes(Path.Combine(directory, options.FileName!), new byte[options.SizeInBytes]);
+            application.UseStaticFiles(new StaticFileOptions
+            {
+                FileProvider = new PhysicalFileProvider(directory),
+                ServeUnknownFileTypes = true,
+            });
+        }
+
+        application.Run(RespondAsync);
+        return application;
+    }
+
+    private ConnectionDelegate Count(ConnectionDelegate next) => async connection =>
+    {
+        if (connection.Features.Get<ITlsHandshakeFeature>() is { } tls)
+        {
+            _tally.Add(connection.Features.Get<IKtlsFeature>()?.Offload ?? _fallback, tls.Protocol, tls.NegotiatedCipherSuite ?? default(TlsCipherSuite));
+        }
+        else
+        {
+            _tally.AddPlain();
+        }
+
+        try
+        {
+            await next(connection);
+        }
+        finally
+        {
+            _tally.End();
+        }
+    };
+
+    private async Task RespondAsync(HttpContext context)
+    {
+        bool isPost = context.Request.Method == HttpMethods.Post;
+        if (context.Request.Path.Value != (isPost ? HttpLoad.PostPath : HttpLoad.GetPath))
+        {
+            context.Response.StatusCode = StatusCodes.Status404NotFound;
+            return;
+        }
+
+        if (isPost)
+        {
+            await DrainAsync(context);
+        }
+
+        context.Response.ContentLength = _body.Length;
+        if (_body.Length > 0)
+        {
+            await context.Response.Body.WriteAsync(_body);
+        }
+    }
+
+    private static async Task DrainAsync(HttpContext context)
+    {
+        while (true)
+        {
+            ReadResult read = await context.Request.BodyReader.ReadAsync();
+            context.Request.BodyReader.AdvanceTo(read.Buffer.End);
+            if (read.IsCompleted)
+            {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,4 @@
+using System.CommandLine;
+using KernelTls.LoadTest;
+
+return await LoadTestCommand.RunAsync(args);

@@ -1,4 +1,0 @@
-using System.CommandLine;
-using KernelTls.Lab;
-
-return await LabCommand.RunAsync(args);
