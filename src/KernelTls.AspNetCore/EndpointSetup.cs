@@ -122,8 +122,8 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
 
         // HTTP detects the end of a request itself: a client that closes between two requests has not failed, and one
         // that closes within a request is detected.
-        TlsEndpoint served = new(text, options.ForFramedProtocol(), server, metrics, _logger, _httpsLogger);
-        return new TlsMiddleware(next, served, new EndpointOptions(https)).OnConnectionAsync;
+        TlsEndpoint served = new(text, https, options.ForFramedProtocol(), server, metrics, _logger, _httpsLogger);
+        return new TlsMiddleware(next, served).OnConnectionAsync;
     }
 
     /// <summary>Checks, when all of the endpoint's middleware is built, whether UseHttps was among it.</summary>
@@ -152,5 +152,16 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
             context.Features.Set<IKtlsFeature>(stock);
             return next(context);
         };
+    }
+
+    /// <summary>Contains the options that <c>UseKernelTls</c> set for an endpoint.</summary>
+    private sealed class EndpointConfiguration(KtlsOptions options)
+    {
+        public KtlsOptions Options => options;
+
+        /// <summary>
+        /// Gets or sets a value that indicates whether the endpoint's UseHttps was found when its pipeline was built.
+        /// </summary>
+        public bool HasHttps { get; set; }
     }
 }

@@ -16,8 +16,7 @@ namespace KernelTls.AspNetCore.Tls;
 /// </remarks>
 /// <param name="next">Kestrel's HTTPS middleware.</param>
 /// <param name="endpoint">The endpoint.</param>
-/// <param name="options">The options of Kestrel's HTTPS middleware.</param>
-internal sealed class TlsMiddleware(ConnectionDelegate next, TlsEndpoint endpoint, EndpointOptions options)
+internal sealed class TlsMiddleware(ConnectionDelegate next, TlsEndpoint endpoint)
 {
     private static readonly StockTlsFeature s_transportInUse = new(KtlsFallbackReason.TransportInUse);
 
@@ -47,7 +46,7 @@ internal sealed class TlsMiddleware(ConnectionDelegate next, TlsEndpoint endpoin
         catch (Exception e) when (e is IOException or ObjectDisposedException)
         {
             // Aborted in the meantime.
-            endpoint.Report(connection).Failed(e);
+            endpoint.CreateReport(connection).Failed(e);
             return;
         }
 
@@ -56,18 +55,18 @@ internal sealed class TlsMiddleware(ConnectionDelegate next, TlsEndpoint endpoin
 
     private async Task PerformTlsAsync(NetworkStream socket, DeferredConnection connection)
     {
-        ServerStream stream = new(socket, options.ClientValidation, endpoint.Options);
+        ServerStream stream = new(socket, endpoint, connection);
         await using (stream.ConfigureAwait(false))
         {
-            KestrelTlsFeature feature = options.CreateTlsFeature(stream, connection);
-            feature.AllowsDelayedCertificate = options.AllowDelayedCertificate;
+            KestrelTlsFeature feature = endpoint.CreateTlsFeature(stream, connection);
+            feature.AllowsDelayedCertificate = endpoint.AllowsDelayedCertificate;
             feature.AddTo(connection.Features);
             connection.Features.Set<SslStream>(stream);
             try
             {
                 if (await TryPerformHandshakeAsync(stream, connection, feature).ConfigureAwait(false))
                 {
-                    connection.Features.Set<IKtlsFeature>(new KtlsFeature(stream));
+                    connection.Features.Set<IKtlsFeature>(stream);
                     await ServeStreamAsync(stream, connection).ConfigureAwait(false);
                 }
             }
@@ -81,14 +80,13 @@ internal sealed class TlsMiddleware(ConnectionDelegate next, TlsEndpoint endpoin
     /// <summary>
     /// Performs the handshake. Catches handshake failures; other exceptions of the application's callbacks propagate.
     /// </summary>
-    private async Task<bool> TryPerformHandshakeAsync(KtlsStream stream, DeferredConnection connection, KestrelTlsFeature feature)
+    private async Task<bool> TryPerformHandshakeAsync(ServerStream stream, DeferredConnection connection, KestrelTlsFeature feature)
     {
-        using CancellationTokenSource timeout = new(options.HandshakeTimeout);
-        HandshakeReport report = endpoint.Report(connection);
-        ServerHandshake handshake = new(options, connection, stream, feature, report);
+        using CancellationTokenSource timeout = new(endpoint.HandshakeTimeout);
+        HandshakeReport report = endpoint.CreateReport(connection);
         try
         {
-            await handshake.RunAsync(timeout.Token).ConfigureAwait(false);
+            await stream.PerformHandshakeAsync(feature, report, timeout.Token).ConfigureAwait(false);
         }
         catch (Exception e) when (
             e is AuthenticationException or IOException or OperationCanceledException || connection.AbortReason is not null)
