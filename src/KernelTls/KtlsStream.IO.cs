@@ -127,7 +127,7 @@ public partial class KtlsStream
         ThrowIfFileInTheWay();
         return buffers.IsSingleSegment
             ? base.WriteAsync(buffers.First, cancellationToken)
-            : WriteManagedAsync(buffers, cancellationToken);
+            : WriteCoalescedAsync(buffers, cancellationToken);
     }
 
     /// <inheritdoc/>
@@ -258,23 +258,20 @@ public partial class KtlsStream
         throw new NotSupportedException($"SslStream performed the handshake of this connection ({offload}) and does not support key updates.");
     }
 
-    /// <summary>Copies the segments into one buffer, so that they fill the base class's records.</summary>
-    private async ValueTask WriteManagedAsync(ReadOnlySequence<byte> data, CancellationToken cancellationToken)
+    /// <summary>Writes several segments through the base class, which makes at least one record of each write.</summary>
+    private async ValueTask WriteCoalescedAsync(ReadOnlySequence<byte> data, CancellationToken cancellationToken)
     {
-        byte[] buffer = ArrayPool<byte>.Shared.Rent(RecordBudget.RecordSize);
+        SegmentCoalescer segments = new(data);
         try
         {
-            while (!data.IsEmpty)
+            while (segments.NextLength is > 0 and int length)
             {
-                int length = (int)Math.Min(data.Length, RecordBudget.RecordSize);
-                data.Slice(0, length).CopyTo(buffer);
-                await base.WriteAsync(buffer.AsMemory(0, length), cancellationToken).ConfigureAwait(false);
-                data = data.Slice(length);
+                await base.WriteAsync(segments.Next(length), cancellationToken).ConfigureAwait(false);
             }
         }
         finally
         {
-            ArrayPool<byte>.Shared.Return(buffer);
+            segments.Dispose();
         }
     }
 

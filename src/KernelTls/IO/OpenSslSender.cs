@@ -10,7 +10,7 @@ internal sealed class OpenSslSender(OpenSslWriter writer, SendKeys keys)
     {
         if (!data.IsSingleSegment)
         {
-            await CopyAsync(data, cancellationToken).ConfigureAwait(false);
+            await SendCoalescedAsync(data, cancellationToken).ConfigureAwait(false);
             return;
         }
 
@@ -22,25 +22,21 @@ internal sealed class OpenSslSender(OpenSslWriter writer, SendKeys keys)
         }
     }
 
-    /// <summary>Copies the segments into one buffer, so that they fill OpenSSL's records.</summary>
-    private async ValueTask CopyAsync(ReadOnlySequence<byte> data, CancellationToken cancellationToken)
+    private async ValueTask SendCoalescedAsync(ReadOnlySequence<byte> data, CancellationToken cancellationToken)
     {
-        byte[] buffer = ArrayPool<byte>.Shared.Rent(RecordBudget.RecordSize);
+        SegmentCoalescer segments = new(data);
         try
         {
-            while (!data.IsEmpty)
+            while (segments.NextLength is > 0 and int wanted)
             {
-                long wanted = Math.Min(data.Length, RecordBudget.RecordSize);
                 int length = (int)await keys.ReserveAsync(wanted, cancellationToken).ConfigureAwait(false);
-                data.Slice(0, length).CopyTo(buffer);
-                await writer.WriteAsync(buffer.AsMemory(0, length), cancellationToken).ConfigureAwait(false);
-                data = data.Slice(length);
+                await writer.WriteAsync(segments.Next(length), cancellationToken).ConfigureAwait(false);
             }
         }
         finally
         {
             // After a failure OpenSSL is not called again, so it no longer uses the buffer.
-            ArrayPool<byte>.Shared.Return(buffer);
+            segments.Dispose();
         }
     }
 }
