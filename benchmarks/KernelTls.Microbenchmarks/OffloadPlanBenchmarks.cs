@@ -20,7 +20,7 @@ public class OffloadPlanBenchmarks
     private static OffloadFacts Facts(bool switched) => new(
         KtlsFallbackReason.None,
         new Version(3, 5),
-        KernelAbilities.Nothing,
+        KernelCapabilities.Nothing,
         SslProtocols.Tls13,
         TlsCipherSuite.TLS_AES_256_GCM_SHA384,
         SendSwitched: switched,

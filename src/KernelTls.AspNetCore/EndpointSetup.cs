@@ -105,7 +105,7 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
 
         if (reason != KtlsFallbackReason.None)
         {
-            return LeaveToStock(text, reason, options, next);
+            return UseStockTls(text, reason, options, next);
         }
 
         if (KtlsStream.ChooseEngine(options).Engine == Engine.Kernel)
@@ -117,7 +117,7 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
             _logger.EndpointServedWithoutKernel(text);
         }
 
-        server.NoteServed();
+        server.MarkServed();
         KestrelMetrics? metrics = KestrelMetrics.Of(endpoint.ApplicationServices);
 
         // HTTP detects the end of a request itself: a client that closes between two requests has not failed, and one
@@ -136,19 +136,19 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
 
         string text = endpoint.ToString()!;
         return KestrelInternals.IsHttps(endpoint)
-            ? LeaveToStock(text, KtlsFallbackReason.EndpointNotFound, configuration.Options, next)
+            ? UseStockTls(text, KtlsFallbackReason.EndpointNotFound, configuration.Options, next)
             : throw new InvalidOperationException(
                 $"UseKernelTls was called for {text}, which does not use UseHttps. Call UseHttps for it, or call UseKernelTls on the web "
                 + "host's builder for all endpoints that use UseHttps.");
     }
 
-    private ConnectionDelegate LeaveToStock(string endpoint, KtlsFallbackReason reason, KtlsOptions options, ConnectionDelegate next)
+    private ConnectionDelegate UseStockTls(string endpoint, KtlsFallbackReason reason, KtlsOptions options, ConnectionDelegate next)
     {
         server.Refuse(endpoint, reason, options);
         StockTlsFeature stock = new(reason);
         return context =>
         {
-            DeferredConnection.NoteSeen(context);
+            DeferredConnection.MarkSeen(context);
             context.Features.Set<IKtlsFeature>(stock);
             return next(context);
         };

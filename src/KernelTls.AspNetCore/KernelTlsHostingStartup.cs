@@ -17,7 +17,7 @@ public sealed class KernelTlsHostingStartup : IHostingStartup
     public void Configure(IWebHostBuilder builder)
     {
         ArgumentNullException.ThrowIfNull(builder);
-        if (IsAsked(Toggles.Kernel, Toggles.DirectOpenSsl))
+        if (IsRequested(Toggles.Kernel, Toggles.DirectOpenSsl))
         {
             builder.ConfigureServices(services =>
             {
@@ -30,6 +30,6 @@ public sealed class KernelTlsHostingStartup : IHostingStartup
     /// <summary>
     /// Returns whether to register the transport. The transport also reports a value that is neither on nor off.
     /// </summary>
-    internal static bool IsAsked(Toggle kernel, bool directOpenSsl) =>
+    internal static bool IsRequested(Toggle kernel, bool directOpenSsl) =>
         kernel is Toggle.On or Toggle.Invalid || directOpenSsl;
 }

@@ -65,7 +65,7 @@ internal sealed class KernelTlsServer
         return options;
     }
 
-    public void NoteServed() => _hasServed = true;
+    public void MarkServed() => _hasServed = true;
 
     /// <summary>Reports that an endpoint, or a connection accepted there, uses Kestrel's HTTPS middleware.</summary>
     /// <exception cref="KtlsNotAvailableException">Kernel TLS is required.</exception>

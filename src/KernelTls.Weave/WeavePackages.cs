@@ -103,7 +103,7 @@ public sealed class WeavePackages : WeaveTask
             bool isNamed = selection.Names(name);
             if (!isNamed && file.Refusal is { } refusal && IsNative(item))
             {
-                Tell($"{name}: not woven, because {refusal}");
+                LogMessage($"{name}: not woven, because {refusal}");
             }
             else
             {

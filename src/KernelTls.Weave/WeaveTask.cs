@@ -72,7 +72,7 @@ public abstract class WeaveTask : Microsoft.Build.Utilities.Task
         }
         else if (file.WasWoven)
         {
-            Tell($"{assembly}: woven already, left as it is");
+            LogMessage($"{assembly}: woven already, left as it is");
         }
         else if (file.OutputStamp is null && file.Problems.Length == 0)
         {
@@ -82,7 +82,7 @@ public abstract class WeaveTask : Microsoft.Build.Utilities.Task
             }
             else
             {
-                Tell($"{assembly}: nothing to weave");
+                LogMessage($"{assembly}: nothing to weave");
             }
         }
 
@@ -93,7 +93,7 @@ public abstract class WeaveTask : Microsoft.Build.Utilities.Task
 
         if (file.OutputStamp is not null)
         {
-            Tell($"{assembly}: {file.Places.Length} {(file.Places.Length == 1 ? "place" : "places")}{(isNew ? "" : ", woven before")}");
+            LogMessage($"{assembly}: {file.Places.Length} {(file.Places.Length == 1 ? "place" : "places")}{(isNew ? "" : ", woven before")}");
             foreach (string place in file.Places)
             {
                 Log.LogMessage(MessageImportance.Normal, "    {0}", place);
@@ -102,7 +102,7 @@ public abstract class WeaveTask : Microsoft.Build.Utilities.Task
     }
 
     /// <summary>Says what became of an assembly, at the verbosity "normal".</summary>
-    internal void Tell(string message) => Log.LogMessage(MessageImportance.Normal, "KernelTls.Weave: {0}", message);
+    internal void LogMessage(string message) => Log.LogMessage(MessageImportance.Normal, "KernelTls.Weave: {0}", message);
 
     /// <summary>Gives a warning of the build.</summary>
     internal void Warn(string code, string message) => Log.LogWarning(null, code, null, null, 0, 0, 0, 0, "{0}", message);

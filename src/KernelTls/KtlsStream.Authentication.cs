@@ -146,7 +146,7 @@ public partial class KtlsStream
     /// <summary>
     /// Makes the base class perform the handshake, for the specified reason. Call it before the handshake.
     /// </summary>
-    internal void StayManaged(KtlsFallbackReason reason) => _managedByCaller = reason;
+    internal void DisableKernelTls(KtlsFallbackReason reason) => _managedByCaller = reason;
 
     private bool TryPrepareClient(SslClientAuthenticationOptions options, [NotNullWhen(true)] out TlsHandshake? handshake)
     {
@@ -336,7 +336,7 @@ public partial class KtlsStream
 
     private void Adopt(TlsSession session, in HandshakeTelemetry telemetry)
     {
-        if (_options.Mode == KtlsMode.Required && GetMissingReason(session.Planned) is var missing && missing != KtlsFallbackReason.None)
+        if (_options.Mode == KtlsMode.Required && GetMissingReason(session.PlannedOffload) is var missing && missing != KtlsFallbackReason.None)
         {
             session.Close();
             session.Dispose();

@@ -78,18 +78,18 @@ public partial class KtlsStream
 
     private async ValueTask CopyAsync(FileSection section, CancellationToken cancellationToken)
     {
-        ThrowIfFileInTheWay(Interlocked.CompareExchange(ref _fileState, FileState.Sending, FileState.Idle));
-        byte[] buffer = ArrayPool<byte>.Shared.Rent((int)Math.Min(section.Left, FileSender.BufferSize));
+        ThrowIfFileBlocksWrites(Interlocked.CompareExchange(ref _fileState, FileState.Sending, FileState.Idle));
+        byte[] buffer = ArrayPool<byte>.Shared.Rent((int)Math.Min(section.Remaining, FileSender.BufferSize));
         try
         {
             cancellationToken.ThrowIfCancellationRequested();
 
             // Sends nothing: makes the base class check that the stream is writable before the file is read.
             await base.WriteAsync(ReadOnlyMemory<byte>.Empty, CancellationToken.None).ConfigureAwait(false);
-            while (section.Left > 0)
+            while (section.Remaining > 0)
             {
                 ReadOnlyMemory<byte> part = await section.ReadAsync(buffer, cancellationToken).ConfigureAwait(false);
-                section.Begun = true;
+                section.HasStarted = true;
                 await base.WriteAsync(part, cancellationToken).ConfigureAwait(false);
                 section.Advance(part.Length);
             }
@@ -104,7 +104,7 @@ public partial class KtlsStream
         }
         catch
         {
-            _fileState = section.Begun ? FileState.Broken : FileState.Idle;
+            _fileState = section.HasStarted ? FileState.Broken : FileState.Idle;
             throw;
         }
         finally
@@ -113,9 +113,9 @@ public partial class KtlsStream
         }
     }
 
-    private void ThrowIfFileInTheWay() => ThrowIfFileInTheWay(_fileState);
+    private void ThrowIfFileBlocksWrites() => ThrowIfFileBlocksWrites(_fileState);
 
-    private static void ThrowIfFileInTheWay(FileState state)
+    private static void ThrowIfFileBlocksWrites(FileState state)
     {
         if (state != FileState.Idle)
         {

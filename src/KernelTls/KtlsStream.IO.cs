@@ -75,7 +75,7 @@ public partial class KtlsStream
         if (Alive is not { } session)
         {
             ThrowIfPeerRefused();
-            ThrowIfFileInTheWay();
+            ThrowIfFileBlocksWrites();
             base.Write(buffer);
             return;
         }
@@ -102,7 +102,7 @@ public partial class KtlsStream
         }
 
         ThrowIfPeerRefused();
-        ThrowIfFileInTheWay();
+        ThrowIfFileBlocksWrites();
         return base.WriteAsync(buffer, cancellationToken);
     }
 
@@ -124,7 +124,7 @@ public partial class KtlsStream
         }
 
         ThrowIfPeerRefused();
-        ThrowIfFileInTheWay();
+        ThrowIfFileBlocksWrites();
         return buffers.IsSingleSegment
             ? base.WriteAsync(buffers.First, cancellationToken)
             : WriteCoalescedAsync(buffers, cancellationToken);
@@ -189,7 +189,7 @@ public partial class KtlsStream
             return session.Sender.ShutdownAsync();
         }
 
-        ThrowIfFileInTheWay();
+        ThrowIfFileBlocksWrites();
         return base.ShutdownAsync();
     }
 

@@ -39,7 +39,7 @@ public class ClientHelloTests
         using Socket socket = await server.ConnectSocketAsync();
         HelloStream hello = new(socket);
 
-        Assert.Contains(Offloads.Expected(mode, SslProtocols.Tls13), await AskAsync(hello), StringComparison.Ordinal);
+        Assert.Contains(Offloads.Expected(mode, SslProtocols.Tls13), await GetAsync(hello), StringComparison.Ordinal);
 
         Assert.Equal(["hello 13", "options"], order);
         Assert.Equal(hello.Sent, seen);
@@ -59,7 +59,7 @@ public class ClientHelloTests
             using Socket socket = await server.ConnectSocketAsync(port);
             HelloStream hello = new(socket) { Pieces = [1, 4, 1, 100, int.MaxValue] };
 
-            Assert.Contains(Offloads.Expected(mode, SslProtocols.Tls13), await AskAsync(hello), StringComparison.Ordinal);
+            Assert.Contains(Offloads.Expected(mode, SslProtocols.Tls13), await GetAsync(hello), StringComparison.Ordinal);
 
             Assert.Equal(hello.Sent.Length, shown);
         }
@@ -73,7 +73,7 @@ public class ClientHelloTests
         await using Server server = await StartChoosingAsync(mode);
         using Socket socket = await server.ConnectSocketAsync();
 
-        string answer = await AskAsync(new HelloStream(socket) { SplitsRecord = true });
+        string answer = await GetAsync(new HelloStream(socket) { SplitsRecord = true });
 
         Assert.Contains(Offloads.Expected(mode, SslProtocols.Tls13), answer, StringComparison.Ordinal);
     }
@@ -86,7 +86,7 @@ public class ClientHelloTests
         await using Server server = await StartChoosingAsync(mode, socket => socket.ReceiveBufferSize = 1);
         using Socket socket = await server.ConnectSocketAsync();
 
-        string answer = await AskAsync(new HelloStream(socket), options => options.ApplicationProtocols =
+        string answer = await GetAsync(new HelloStream(socket), options => options.ApplicationProtocols =
             [.. Enumerable.Range(0, 100).Select(i => new SslApplicationProtocol($"{i}{new string('x', 100)}")), SslApplicationProtocol.Http11]);
 
         Assert.Contains(Offloads.Expected(mode, SslProtocols.Tls13), answer, StringComparison.Ordinal);
@@ -150,7 +150,7 @@ public class ClientHelloTests
         }));
 
     /// <summary>Returns the server's report about this connection.</summary>
-    private static async Task<string> AskAsync(HelloStream hello, Action<SslClientAuthenticationOptions>? configure = null)
+    private static async Task<string> GetAsync(HelloStream hello, Action<SslClientAuthenticationOptions>? configure = null)
     {
         await using SslStream client = new(hello);
         SslClientAuthenticationOptions options = Handshakes.ClientOptions(SslProtocols.Tls13);

@@ -36,7 +36,7 @@ public class ClientLeavesTests
                 return next(connection);
             }));
             SslStream client = await server.ConnectAsync();
-            await Raw.RequestAsync(client, "/wait");
+            await Raw.SendRequestAsync(client, "/wait");
             await waiting.Begun.Task.InTime("the request to begin");
 
             if (leave == "notify and close")
@@ -77,7 +77,7 @@ public class ClientLeavesTests
         for (int i = 0; i < Clients; i++)
         {
             await using SslStream client = await server.ConnectAsync();
-            await Raw.RequestAsync(client, "/stay");
+            await Raw.SendRequestAsync(client, "/stay");
             await client.DisposeAsync();
             afterEach();
         }
@@ -105,7 +105,7 @@ public class ClientLeavesTests
             aborted.SetResult(context.RequestAborted.IsCancellationRequested);
         }));
         SslStream client = await server.ConnectAsync();
-        await Raw.RequestAsync(client, "/answer");
+        await Raw.SendRequestAsync(client, "/answer");
         await Raw.ReadHeadAsync(client);
         await Pattern.ReceiveAsync(client, Size).InTime();
         await client.DisposeAsync();
@@ -120,7 +120,7 @@ public class ClientLeavesTests
     {
         await using Server server = await Server.StartAsync(mode);
         SslStream client = await server.ConnectAsync();
-        await Raw.RequestAsync(client, "/bytes/2000000000");
+        await Raw.SendRequestAsync(client, "/bytes/2000000000");
         await Raw.ReadHeadAsync(client);
         ((NetworkStream)GetInner(client)).Socket.Close(0);
 

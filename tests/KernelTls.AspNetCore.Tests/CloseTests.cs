@@ -54,7 +54,7 @@ public class CloseTests
         // The client is this library's own stream, because the stock one treats a truncation as an end.
         await using KtlsStream client = new(new NetworkStream(socket), false, Modes.OptionsOf(TlsMode.DirectOpenSsl));
         await client.AuthenticateAsClientAsync(Handshakes.ClientOptions(version)).InTime();
-        await Raw.RequestAsync(client, "/bytes/100000", close: true);
+        await Raw.SendRequestAsync(client, "/bytes/100000", close: true);
 
         using MemoryStream answer = new();
         await client.CopyToAsync(answer).InTime("the end of the stream");
@@ -78,7 +78,7 @@ public class CloseTests
                 using Socket socket = await server.ConnectSocketAsync();
                 await using KtlsStream client = new(new NetworkStream(socket), false, Modes.OptionsOf(TlsMode.DirectOpenSsl));
                 await client.AuthenticateAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)).InTime();
-                await Raw.RequestAsync(client, "/bytes/10", close: true);
+                await Raw.SendRequestAsync(client, "/bytes/10", close: true);
                 Assert.NotEqual(0, await client.ReadAsync(new byte[1000]).InTime("the response"));
             }
         }
@@ -99,7 +99,7 @@ public class CloseTests
         await using (Server server = await StartWaitingAsync(mode, waiting))
         {
             await using SslStream client = await server.ConnectAsync();
-            await Raw.RequestAsync(client, "/finish", close: true);
+            await Raw.SendRequestAsync(client, "/finish", close: true);
             await waiting.Begun.Task.InTime("the request to begin");
             await Task.Delay(s_heartbeats);
             goOn.SetResult();
@@ -116,7 +116,7 @@ public class CloseTests
     {
         await using Server server = await Server.StartAsync(mode);
         await using SslStream client = await server.ConnectAsync();
-        await Raw.RequestAsync(client, "/bytes/3000000", close: true);
+        await Raw.SendRequestAsync(client, "/bytes/3000000", close: true);
 
         using MemoryStream answer = new();
         await client.CopyToAsync(answer).InTime();
@@ -133,7 +133,7 @@ public class CloseTests
         foreach (bool notify in new[] { true, false })
         {
             SslStream client = await server.ConnectAsync();
-            await Raw.RequestAsync(client, "/bytes/10");
+            await Raw.SendRequestAsync(client, "/bytes/10");
             await Raw.ReadHeadAsync(client);
             if (notify)
             {
@@ -155,7 +155,7 @@ public class CloseTests
         Endpoints.Waiting waiting = new() { GoOn = goOn.Task };
         await using Server server = await StartWaitingAsync(mode, waiting);
         await using SslStream client = await server.ConnectAsync();
-        await Raw.RequestAsync(client, "/finish");
+        await Raw.SendRequestAsync(client, "/finish");
         await waiting.Begun.Task.InTime("the request to begin");
         await client.ShutdownAsync().InTime();
 
@@ -199,7 +199,7 @@ public class CloseTests
         await using Server server = await Server.StartAsync(mode);
         await using SslStream client = await server.ConnectAsync();
         long before = GC.GetTotalMemory(forceFullCollection: true);
-        await Raw.RequestAsync(client, $"/bytes/{Size}");
+        await Raw.SendRequestAsync(client, $"/bytes/{Size}");
         await Raw.ReadHeadAsync(client);
 
         // The server must have stopped: unread data is in the sockets' buffers, and a little in its own.
@@ -231,7 +231,7 @@ public class CloseTests
         await socket.ConnectAsync(IPAddress.Loopback, server.Https.Port).InTime("a connection");
         await using SslStream client = new(new NetworkStream(socket));
         await client.AuthenticateAsClientAsync(Handshakes.ClientOptions(version)).InTime("the client's handshake");
-        await Raw.RequestAsync(client, $"/bytes/{Size}", close: true);
+        await Raw.SendRequestAsync(client, $"/bytes/{Size}", close: true);
         await server.Events.WaitForAsync(e => e.Message.StartsWith("Request finished", StringComparison.Ordinal), "the request to end");
 
         // Longer than the three seconds for a client whose records could not be read.
@@ -251,7 +251,7 @@ public class CloseTests
     {
         await using Server server = await Server.StartAsync(mode);
         await using SslStream client = await server.ConnectAsync();
-        await Raw.RequestAsync(client, "/abort");
+        await Raw.SendRequestAsync(client, "/abort");
 
         IOException e = await Assert.ThrowsAsync<IOException>(async () => await client.ReadAsync(new byte[1]).InTime("the reset"));
 
@@ -266,10 +266,10 @@ public class CloseTests
         Endpoints.Waiting waiting = new() { GoOn = goOn.Task };
         await using Server server = await StartWaitingAsync(mode, waiting);
         await using SslStream idle = await server.ConnectAsync();
-        await Raw.RequestAsync(idle, "/bytes/1");
+        await Raw.SendRequestAsync(idle, "/bytes/1");
         await Raw.ReadHeadAsync(idle);
         await using SslStream busy = await server.ConnectAsync();
-        await Raw.RequestAsync(busy, "/finish");
+        await Raw.SendRequestAsync(busy, "/finish");
         await waiting.Begun.Task.InTime("the request to begin");
 
         Task stopping = server.StopAsync();

@@ -31,7 +31,7 @@ public class DelayedCertificateCloseTests
         Endpoints.Waiting waiting = new();
         await using Server server = await StartAsync(mode, waiting);
         (SslStream client, Socket socket) = await ConnectAsync(server, version);
-        await Raw.RequestAsync(client, "/wait");
+        await Raw.SendRequestAsync(client, "/wait");
         await waiting.Begun.Task.InTime("the request to begin");
 
         if (leave == "notify and close")
@@ -80,7 +80,7 @@ public class DelayedCertificateCloseTests
             }));
         (SslStream client, Socket socket) = await ConnectAsync(server, version);
         await using SslStream disposing = client;
-        await Raw.RequestAsync(client, "/ask");
+        await Raw.SendRequestAsync(client, "/ask");
         Task<int> answering = client.ReadAsync(new byte[1]).AsTask();
         await judging.Task.InTime("the client's certificate");
 
@@ -116,7 +116,7 @@ public class DelayedCertificateCloseTests
         for (int i = 0; i < connections; i++)
         {
             (SslStream client, _) = await ConnectAsync(server, version);
-            await Raw.RequestAsync(client, "/ask");
+            await Raw.SendRequestAsync(client, "/ask");
             await client.DisposeAsync();
         }
 
@@ -137,7 +137,7 @@ public class DelayedCertificateCloseTests
         SslClientAuthenticationOptions options = Handshakes.ClientOptions(version);
         options.ClientCertificateContext = Certificates.ClientContext;
         await client.AuthenticateAsClientAsync(options).InTime("the client's handshake");
-        await Raw.RequestAsync(client, "/bytes/1");
+        await Raw.SendRequestAsync(client, "/bytes/1");
         await Raw.ReadHeadAsync(client);
         Assert.Equal(1, await client.ReadAsync(new byte[1]).InTime("the first answer"));
         return (client, socket);

@@ -90,7 +90,7 @@ public class DifficultClientTests
             using Socket socket = await server.Server.ConnectSocketAsync();
             await using SslStream client = new(new NetworkStream(socket));
             await client.AuthenticateAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)).InTime();
-            await Raw.RequestAsync(client, i % 2 == 0 ? "/file" : "/bytes/100000000");
+            await Raw.SendRequestAsync(client, i % 2 == 0 ? "/file" : "/bytes/100000000");
             await Raw.ReadHeadAsync(client);
             await Pattern.ReceiveAsync(client, i * 50_000).InTime();
             socket.Close(0);
@@ -167,7 +167,7 @@ public class DifficultClientTests
         await Parallel.ForAsync(0, s_idle, new ParallelOptions { MaxDegreeOfParallelism = 16 }, async (i, _) =>
         {
             clients[i] = await server.Server.ConnectAsync();
-            await Raw.AskAsync(clients[i]);
+            await Raw.ExchangeAsync(clients[i]);
         });
 
         server.AssertConnections(s_idle, SslProtocols.Tls13);
@@ -177,7 +177,7 @@ public class DifficultClientTests
 
         await Parallel.ForEachAsync(clients, async (client, _) =>
         {
-            await Raw.AskAsync(client);
+            await Raw.ExchangeAsync(client);
             await client.DisposeAsync();
         });
         await AssertStoppedAsync(server, s_idle);

@@ -128,7 +128,7 @@ public class FileFailureTests
         });
         await using SslStream client = await server.ConnectAsync();
         long before = GC.GetTotalMemory(forceFullCollection: true);
-        await Raw.RequestAsync(client, "/");
+        await Raw.SendRequestAsync(client, "/");
         await Raw.ReadHeadAsync(client);
 
         await ended.Task.StaysPending();
@@ -153,7 +153,7 @@ public class FileFailureTests
             using Socket socket = await server.ConnectSocketAsync();
             await using SslStream client = new(new NetworkStream(socket));
             await client.AuthenticateAsClientAsync(Handshakes.ClientOptions(System.Security.Authentication.SslProtocols.Tls13)).InTime();
-            await Raw.RequestAsync(client, "/");
+            await Raw.SendRequestAsync(client, "/");
             await Raw.ReadHeadAsync(client);
             await ended.Task.StaysPending();
 
@@ -191,7 +191,7 @@ public class FileFailureTests
                 ended.SetResult(await Record.ExceptionAsync(
                     () => context.Response.SendFileAsync(file.FullName, 0, null, abort ? default : cancellation.Token)));
             });
-            await using SslStream client = await AskAsync(server);
+            await using SslStream client = await SendRequestAsync(server);
             await ended.Task.StaysPending();
 
             HttpContext context = await begun.Task.InTime();
@@ -236,7 +236,7 @@ public class FileFailureTests
             return sending;
         });
         await using SslStream client = await server.ConnectAsync();
-        await Raw.RequestAsync(client, "/");
+        await Raw.SendRequestAsync(client, "/");
         HttpContext context = await begun.Task.InTime("the file to begin");
         await Raw.ReadHeadAsync(client);
         for (int part = 0; part < 4; part++)
@@ -259,7 +259,7 @@ public class FileFailureTests
             mode,
             Sending(file, Large),
             new MinDataRate(bytesPerSecond: 1_000_000, gracePeriod: TimeSpan.FromSeconds(1.1)));
-        await using SslStream client = await AskAsync(server);
+        await using SslStream client = await SendRequestAsync(server);
 
         await server.Events.WaitForAsync(e => e.Id.Name == "ResponseMinimumDataRateNotSatisfied", "Kestrel to lose patience");
         await server.Events.WaitForAsync(e => e.Id.Name == "ConnectionStop", "the connection to stop");
@@ -278,7 +278,7 @@ public class FileFailureTests
             mode,
             Sending(file, Size),
             new MinDataRate(bytesPerSecond: 200_000, gracePeriod: TimeSpan.FromSeconds(1.1)));
-        await using SslStream client = await AskAsync(server);
+        await using SslStream client = await SendRequestAsync(server);
         using PeriodicTimer timer = new(TimeSpan.FromMilliseconds(100));
         byte[] body = new byte[Size];
         for (int read = 0; read < Size; read += Piece)
@@ -323,10 +323,10 @@ public class FileFailureTests
     };
 
     /// <summary>Returns a client that has read the head of the response and reads nothing more.</summary>
-    private static async Task<SslStream> AskAsync(Server server)
+    private static async Task<SslStream> SendRequestAsync(Server server)
     {
         SslStream client = await server.ConnectAsync();
-        await Raw.RequestAsync(client, "/");
+        await Raw.SendRequestAsync(client, "/");
         await Raw.ReadHeadAsync(client);
         return client;
     }

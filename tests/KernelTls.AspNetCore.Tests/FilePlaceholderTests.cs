@@ -44,9 +44,9 @@ public class FilePlaceholderTests
         using FilePlaceholder part = Part(file, 0, 10);
 
         Assert.Equal(10, part.Memory.Length);
-        Assert.True(part.Is(part.Memory));
-        Assert.False(part.Is(part.Memory[1..]));
-        Assert.False(part.Is(new byte[10]));
+        Assert.True(part.Matches(part.Memory));
+        Assert.False(part.Matches(part.Memory[1..]));
+        Assert.False(part.Matches(new byte[10]));
         Assert.Throws<InvalidOperationException>(() => part.Memory.Span[0]);
         Assert.Throws<InvalidOperationException>(() => part.Memory.ToArray());
         Assert.Throws<InvalidOperationException>(() => part.Memory.Pin());
@@ -94,9 +94,9 @@ public class FilePlaceholderTests
     private static void Write(TlsPipeWriter writer, FilePlaceholder part)
     {
         writer.Announce(part);
-        Assert.True(part.Is(writer.GetMemory()));
+        Assert.True(part.Matches(writer.GetMemory()));
         writer.Advance(part.Length);
-        Assert.True(part.IsTaken);
+        Assert.True(part.IsQueued);
         writer.Withdraw();
     }
 

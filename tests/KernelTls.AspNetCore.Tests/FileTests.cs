@@ -226,7 +226,7 @@ public class FileTests
             await flush;
         });
         await using SslStream client = await server.ConnectAsync();
-        await Raw.RequestAsync(client, "/");
+        await Raw.SendRequestAsync(client, "/");
         await Raw.ReadHeadAsync(client);
         await (await flushing.Task.InTime("the flush to begin")).StaysPending();
 

@@ -21,7 +21,7 @@ public class HandshakeStormTests(ITestOutputHelper output)
     {
         await using InteropServer server = await InteropServer.StartAsync(mode);
         await using SslStream established = await server.Server.ConnectAsync();
-        await Raw.AskAsync(established);
+        await Raw.ExchangeAsync(established);
 
         using CancellationTokenSource end = new();
         Task<int> asking = AskUntilAsync(established, end.Token);
@@ -46,7 +46,7 @@ public class HandshakeStormTests(ITestOutputHelper output)
         using Socket socket = await server.ConnectSocketAsync();
         await using SslStream client = new(new NetworkStream(socket));
         await client.AuthenticateAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13));
-        await Raw.AskAsync(client);
+        await Raw.ExchangeAsync(client);
     }
 
     private static async Task<int> AskUntilAsync(SslStream client, CancellationToken end)
@@ -54,7 +54,7 @@ public class HandshakeStormTests(ITestOutputHelper output)
         int responses = 0;
         for (; !end.IsCancellationRequested; responses++)
         {
-            await Raw.AskAsync(client);
+            await Raw.ExchangeAsync(client);
         }
 
         return responses;

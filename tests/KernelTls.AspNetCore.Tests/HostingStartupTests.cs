@@ -16,5 +16,5 @@ public class HostingStartupTests
     [InlineData("Unset", true, true)]
     [InlineData("Off", true, true)]
     public void What_the_environment_asks_for(string kernel, bool direct, bool asked) =>
-        Assert.Equal(asked, KernelTlsHostingStartup.IsAsked(Enum.Parse<Toggle>(kernel), direct));
+        Assert.Equal(asked, KernelTlsHostingStartup.IsRequested(Enum.Parse<Toggle>(kernel), direct));
 }

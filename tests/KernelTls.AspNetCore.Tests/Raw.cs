@@ -7,7 +7,7 @@ namespace KernelTls.AspNetCore.Tests;
 /// <summary>Sends and reads raw HTTP/1.</summary>
 internal static class Raw
 {
-    public static Task RequestAsync(SslStream client, string path, bool close = false) => client.WriteAsync(Encoding.ASCII.GetBytes(
+    public static Task SendRequestAsync(SslStream client, string path, bool close = false) => client.WriteAsync(Encoding.ASCII.GetBytes(
         $"GET {path} HTTP/1.1\r\nHost: localhost\r\n{(close ? "Connection: close\r\n" : "")}\r\n")).InTime();
 
     /// <summary>Reads up to and including the empty line, byte by byte.</summary>
@@ -26,9 +26,9 @@ internal static class Raw
     }
 
     /// <summary>Sends a request and receives its response of a thousand bytes.</summary>
-    public static async Task AskAsync(SslStream client)
+    public static async Task ExchangeAsync(SslStream client)
     {
-        await RequestAsync(client, "/bytes/1000");
+        await SendRequestAsync(client, "/bytes/1000");
         await ReadHeadAsync(client);
         await Pattern.ReceiveAsync(client, 1000).InTime();
     }

@@ -109,8 +109,8 @@ public class StreamingCallTests
         using ModeClient client = new(mode, "2.0");
         using Call beside = new(client.Http, new Uri(server.Server.Https, "/call"));
         using Call cancelled = new(client.Http, new Uri(server.Server.Https, "/call"));
-        await AskAsync(beside);
-        await AskAsync(cancelled);
+        await ExchangeAsync(beside);
+        await ExchangeAsync(cancelled);
         Task<byte[]?> reading = cancelled.ReadAsync();
 
         await cancelled.CancelAsync();
@@ -142,8 +142,8 @@ public class StreamingCallTests
         using ModeClient client = new(mode, "2.0");
         using Call beside = new(client.Http, new Uri(server.Server.Https, "/call"));
         using Call aborted = new(client.Http, new Uri(server.Server.Https, "/call?abort"));
-        await AskAsync(beside);
-        await AskAsync(aborted);
+        await ExchangeAsync(beside);
+        await ExchangeAsync(aborted);
         await aborted.WriteAsync(Pattern.Take(100));
 
         HttpProtocolException e = await Assert.ThrowsAsync<HttpProtocolException>(aborted.ReadAsync);
@@ -215,7 +215,7 @@ public class StreamingCallTests
         }
     }
 
-    private static async Task AskAsync(Call call)
+    private static async Task ExchangeAsync(Call call)
     {
         await call.WriteAsync(Pattern.Take(100));
         Pattern.AssertAt(0, await call.ReadAsync());
@@ -223,7 +223,7 @@ public class StreamingCallTests
 
     private static async Task EndWellAsync(Call call)
     {
-        await AskAsync(call);
+        await ExchangeAsync(call);
         call.Complete();
         Assert.Null(await call.ReadAsync());
         Assert.Equal("0", await call.TrailerAsync("grpc-status"));

@@ -41,7 +41,7 @@ public class HttpTruncationTests
                 },
                 second => AnswerAsync(second, Good));
             using HttpClient client = NewClient(each);
-            string answers = await AskAsync(client, listener.Address) + ", " + await AskAsync(client, listener.Address);
+            string answers = await GetAsync(client, listener.Address) + ", " + await GetAsync(client, listener.Address);
             return $"{answers}: {await serving.InTime("the server to serve two connections")}";
         });
         Assert.Equal("ok, ok: 2", came);
@@ -57,9 +57,9 @@ public class HttpTruncationTests
             using Listener listener = new();
             Task<int> serving = listener.ServeAsync(first => AnswerAsync(first, Good), second => AnswerAsync(second, Good));
             using HttpClient client = NewClient(each);
-            string first = await AskAsync(client, listener.Address);
+            string first = await GetAsync(client, listener.Address);
             await listener.FirstClosed.InTime("the server to close its first connection");
-            return $"{first}, {await AskAsync(client, listener.Address)}: {await serving.InTime("the server to serve two connections")}";
+            return $"{first}, {await GetAsync(client, listener.Address)}: {await serving.InTime("the server to serve two connections")}";
         });
         Assert.Equal("ok, ok: 2", came);
     }
@@ -73,7 +73,7 @@ public class HttpTruncationTests
             using Listener listener = new();
             Task<int> serving = listener.ServeAsync(stream => AnswerAsync(stream, answer));
             using HttpClient client = NewClient(each);
-            string said = await AskAsync(client, listener.Address);
+            string said = await GetAsync(client, listener.Address);
             await serving.InTime("the server");
             return said;
         });
@@ -93,7 +93,7 @@ public class HttpTruncationTests
             using Listener listener = new();
             Task<int> serving = listener.ServeAsync(stream => AnswerAsync(stream, WithoutLength));
             using HttpClient client = NewClient(each);
-            string said = await AskAsync(client, listener.Address);
+            string said = await GetAsync(client, listener.Address);
             await serving.InTime("the server");
             return said;
         });
@@ -109,7 +109,7 @@ public class HttpTruncationTests
         Task<int> serving = listener.ServeAsync(stream => AnswerAsync(stream, WithoutLength));
         using HttpClient client = NewClient(mode, allowTruncation: false);
 
-        Assert.StartsWith(nameof(HttpRequestException), await AskAsync(client, listener.Address), StringComparison.Ordinal);
+        Assert.StartsWith(nameof(HttpRequestException), await GetAsync(client, listener.Address), StringComparison.Ordinal);
         await serving.InTime("the server");
     }
 
@@ -131,7 +131,7 @@ public class HttpTruncationTests
                 await listener.EndSendingAsync();
             });
             using HttpClient client = NewClient(each, version: "2.0");
-            string said = await AskAsync(client, listener.Address);
+            string said = await GetAsync(client, listener.Address);
             await serving.InTime("the server");
             return said;
         });
@@ -140,7 +140,7 @@ public class HttpTruncationTests
 
     public static TheoryData<TlsMode> OnOpenSsl => [.. Modes.OnOpenSsl];
 
-    private static async Task<string> AskAsync(HttpClient client, Uri address)
+    private static async Task<string> GetAsync(HttpClient client, Uri address)
     {
         try
         {

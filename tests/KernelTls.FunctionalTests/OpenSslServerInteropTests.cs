@@ -21,7 +21,7 @@ public class OpenSslServerInteropTests : InteropTest
         await using KtlsStream client = await ConnectAsync(port, version);
 
         Assert.Equal(certificate.GetCertHashString(), client.RemoteCertificate?.GetCertHashString());
-        await AskAsync(client);
+        await ExchangeAsync(client);
         AssertCounted(before, version);
         await CloseAsync(client);
     }
@@ -42,7 +42,7 @@ public class OpenSslServerInteropTests : InteropTest
         Assert.Equal(Certificates.Client.GetCertHashString(), client.LocalCertificate?.GetCertHashString());
         await server.ErrorsContain("Verification: OK");
         Assert.Matches("Peer certificate: CN ?= ?a client", server.Errors);
-        await AskAsync(client);
+        await ExchangeAsync(client);
         AssertCounted(before, version);
         await CloseAsync(client);
     }
@@ -74,13 +74,13 @@ public class OpenSslServerInteropTests : InteropTest
         await using (KtlsStream client = await ConnectAsync(port, version))
         {
             Assert.Equal(Certificates.Rsa.GetCertHashString(), client.RemoteCertificate?.GetCertHashString());
-            await AskAsync(client);
+            await ExchangeAsync(client);
             await CloseAsync(client);
         }
 
         await using KtlsStream other = await ConnectAsync(port, version, o => o.TargetHost = "elsewhere.test");
         Assert.Equal(Certificates.WrongName.GetCertHashString(), other.RemoteCertificate?.GetCertHashString());
-        await AskAsync(other);
+        await ExchangeAsync(other);
         await CloseAsync(other);
     }
 
@@ -97,7 +97,7 @@ public class OpenSslServerInteropTests : InteropTest
             port, version, o => o.ApplicationProtocols = [SslApplicationProtocol.Http2, SslApplicationProtocol.Http11]))
         {
             Assert.Equal(SslApplicationProtocol.Http11, client.NegotiatedApplicationProtocol);
-            await AskAsync(client);
+            await ExchangeAsync(client);
             await CloseAsync(client);
         }
 
@@ -130,7 +130,7 @@ public class OpenSslServerInteropTests : InteropTest
         AssertCounted(before, version, connections: 2);
     }
 
-    private static async Task AskAsync(KtlsStream client)
+    private static async Task ExchangeAsync(KtlsStream client)
     {
         byte[] answer = new byte[7];
         await client.WriteAsync("palace\n"u8.ToArray()).InTime("asking s_server");

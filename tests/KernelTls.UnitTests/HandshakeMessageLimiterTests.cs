@@ -16,14 +16,14 @@ public class HandshakeMessageLimiterTests
     public void A_burst_passes_and_one_message_more_does_not()
     {
         Assert.Equal(HandshakeMessageLimiter.Burst, TakeAll());
-        Assert.False(_limiter.TryTake(1, _recordsSent));
+        Assert.False(_limiter.TryAcquire(1, _recordsSent));
     }
 
     [Fact]
     public void Messages_that_come_at_once_each_take_a_token()
     {
-        Assert.True(_limiter.TryTake(HandshakeMessageLimiter.Burst - 1, _recordsSent));
-        Assert.False(_limiter.TryTake(2, _recordsSent));
+        Assert.True(_limiter.TryAcquire(HandshakeMessageLimiter.Burst - 1, _recordsSent));
+        Assert.False(_limiter.TryAcquire(2, _recordsSent));
     }
 
     [Fact]
@@ -33,7 +33,7 @@ public class HandshakeMessageLimiterTests
         for (int i = 0; i < 10; i++)
         {
             _time.Advance(TimeSpan.FromSeconds(0.3));
-            _limiter.TryTake(0, _recordsSent);
+            _limiter.TryAcquire(0, _recordsSent);
         }
 
         Assert.Equal(3, TakeAll());
@@ -64,7 +64,7 @@ public class HandshakeMessageLimiterTests
     public void Received_data_takes_nothing_from_what_records_sent_have_allowed()
     {
         _recordsSent += 1000;
-        Assert.True(_limiter.TryTake(1, _recordsSent));
+        Assert.True(_limiter.TryAcquire(1, _recordsSent));
         _limiter.AddReceivedData();
         Assert.Equal(HandshakeMessageLimiter.Burst + 999, TakeAll());
     }
@@ -91,7 +91,7 @@ public class HandshakeMessageLimiterTests
     public void Time_takes_nothing_from_what_records_sent_have_allowed()
     {
         _recordsSent += 1000;
-        Assert.True(_limiter.TryTake(0, _recordsSent));
+        Assert.True(_limiter.TryAcquire(0, _recordsSent));
         _time.Advance(TimeSpan.FromDays(10));
         Assert.Equal(HandshakeMessageLimiter.Burst + 1000, TakeAll());
     }
@@ -105,7 +105,7 @@ public class HandshakeMessageLimiterTests
         for (int i = 0; i < 1_000_000; i++)
         {
             _recordsSent++;
-            Assert.True(_limiter.TryTake(1, _recordsSent), $"message {i}");
+            Assert.True(_limiter.TryAcquire(1, _recordsSent), $"message {i}");
         }
     }
 
@@ -119,7 +119,7 @@ public class HandshakeMessageLimiterTests
             _recordsSent++;
             passed++;
         }
-        while (_limiter.TryTake(2, _recordsSent) && passed < 1_000_000);
+        while (_limiter.TryAcquire(2, _recordsSent) && passed < 1_000_000);
 
         Assert.Equal(HandshakeMessageLimiter.Burst + 1, passed);
     }
@@ -132,7 +132,7 @@ public class HandshakeMessageLimiterTests
         do
         {
             tried = _limiter;
-            if (!tried.TryTake(1, _recordsSent))
+            if (!tried.TryAcquire(1, _recordsSent))
             {
                 return taken;
             }

@@ -103,7 +103,7 @@ public class OffloadPlanTests
         }
     }
 
-    private static KernelAbilities Kernel(string name)
+    private static KernelCapabilities Kernel(string name)
     {
         // Rows: TLS 1.2, TLS 1.3. Columns: AES-128-GCM, AES-256-GCM, AES-128-CCM, ChaCha20-Poly1305.
         int[] all = new int[8];
@@ -112,10 +112,10 @@ public class OffloadPlanTests
         int[] withoutChaCha = [0, 0, 0, Einval, 0, 0, 0, Einval];
         return name switch
         {
-            "all" => new KernelAbilities(all, all, true, true),
-            "nothing" => KernelAbilities.Nothing,
-            "4.13" => new KernelAbilities(firstOnly, none, false, false),
-            "5.4" => new KernelAbilities(withoutChaCha, withoutChaCha, false, false),
+            "all" => new KernelCapabilities(all, all, true, true),
+            "nothing" => KernelCapabilities.Nothing,
+            "4.13" => new KernelCapabilities(firstOnly, none, false, false),
+            "5.4" => new KernelCapabilities(withoutChaCha, withoutChaCha, false, false),
             _ => throw new ArgumentOutOfRangeException(nameof(name), name, "No such kernel in this test."),
         };
     }

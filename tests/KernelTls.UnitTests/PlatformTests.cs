@@ -41,7 +41,7 @@ public class PlatformTests
     {
         int[] accepted = new int[8];
         int[] denied = [.. Enumerable.Repeat(1, 8)];
-        KernelAbilities kernel = new(accepted, denied, false, false);
+        KernelCapabilities kernel = new(accepted, denied, false, false);
 
         Assert.Equal(KtlsFallbackReason.None, kernel.GetFallbackReason(KtlsDirections.Send, SslProtocols.Tls13, CipherKind.Aes128Gcm));
         Assert.Equal(KtlsFallbackReason.NotPermitted, kernel.GetFallbackReason(KtlsDirections.Receive, SslProtocols.Tls13, CipherKind.Aes128Gcm));

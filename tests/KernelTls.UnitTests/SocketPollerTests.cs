@@ -52,7 +52,7 @@ public partial class SocketPollerTests
         SocketPoller poller = new();
         using SocketPair sockets = await SocketPair.ConnectAsync();
         TaskCompletionSource<string?> seen = new(TaskCreationOptions.RunContinuationsAsynchronously);
-        long token = poller.Expect(_ => seen.TrySetResult(scope.Value));
+        long token = poller.Register(_ => seen.TrySetResult(scope.Value));
         int descriptor = (int)sockets.Client.SafeHandle.DangerousGetHandle();
         Assert.Equal(0, KtlsNative.KtlsNative_PollerArm(poller.Descriptor, descriptor, NativeWait.Writable, token));
 

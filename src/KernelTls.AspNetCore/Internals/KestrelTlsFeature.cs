@@ -80,10 +80,9 @@ internal readonly struct KestrelTlsFeature
     }
 
     /// <summary>
-    /// Makes the feature keep its values before the stream is disposed. Does nothing on .NET 10, whose feature cannot
-    /// keep them.
+    /// Makes the feature store its values before the stream is disposed. Does nothing on .NET 10, whose feature cannot.
     /// </summary>
-    public void KeepValues()
+    public void Snapshot()
     {
         if (TakesLogger)
         {

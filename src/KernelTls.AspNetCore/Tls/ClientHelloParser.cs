@@ -26,13 +26,13 @@ internal static class ClientHelloParser
         }
 
         Bytes message = new(record[RecordHeaderLength..]);
-        if (!message.TryTakeNumber(1, out _)
-            || !message.TryTakeVector(3, out Bytes body)
-            || !body.TryTakeNumber(2, out int version)
-            || !body.TryTake(RandomLength, out _)
-            || !body.TryTakeVector(1, out _)
-            || !body.TryTakeVector(2, out _)
-            || !body.TryTakeVector(1, out _))
+        if (!message.TryReadNumber(1, out _)
+            || !message.TryReadVector(3, out Bytes body)
+            || !body.TryReadNumber(2, out int version)
+            || !body.TryRead(RandomLength, out _)
+            || !body.TryReadVector(1, out _)
+            || !body.TryReadVector(2, out _)
+            || !body.TryReadVector(1, out _))
         {
             return false;
         }
@@ -45,14 +45,14 @@ internal static class ClientHelloParser
             return true;
         }
 
-        if (!body.TryTakeVector(2, out Bytes extensions) || !body.IsEmpty)
+        if (!body.TryReadVector(2, out Bytes extensions) || !body.IsEmpty)
         {
             return false;
         }
 
         while (!extensions.IsEmpty)
         {
-            if (!extensions.TryTakeNumber(2, out int type) || !extensions.TryTakeVector(2, out Bytes content))
+            if (!extensions.TryReadNumber(2, out int type) || !extensions.TryReadVector(2, out Bytes content))
             {
                 return false;
             }
@@ -77,12 +77,12 @@ internal static class ClientHelloParser
     /// </summary>
     private static string ReadServerName(Bytes extension)
     {
-        bool isHostName = extension.TryTakeVector(2, out Bytes list)
+        bool isHostName = extension.TryReadVector(2, out Bytes list)
             && extension.IsEmpty
-            && list.TryTakeNumber(1, out int type)
+            && list.TryReadNumber(1, out int type)
             && type == 0;
         return isHostName
-            && list.TryTakeVector(2, out Bytes name)
+            && list.TryReadVector(2, out Bytes name)
             && list.IsEmpty
             && name.Rest.Length <= MaxName
             && !name.Rest.ContainsAnyInRange((byte)0, (byte)' ')
@@ -98,9 +98,9 @@ internal static class ClientHelloParser
     private static SslProtocols ReadVersions(Bytes extension)
     {
         SslProtocols versions = SslProtocols.None;
-        if (extension.TryTakeVector(1, out Bytes list) && extension.IsEmpty)
+        if (extension.TryReadVector(1, out Bytes list) && extension.IsEmpty)
         {
-            while (list.TryTakeNumber(2, out int version))
+            while (list.TryReadNumber(2, out int version))
             {
                 versions |= ToProtocol(version);
             }
@@ -129,29 +129,29 @@ internal static class ClientHelloParser
 
         public readonly bool IsEmpty => Rest.IsEmpty;
 
-        public bool TryTake(int length, out Bytes taken)
+        public bool TryRead(int length, out Bytes read)
         {
             if (length > Rest.Length)
             {
-                taken = default;
+                read = default;
                 return false;
             }
 
-            taken = new Bytes(Rest[..length]);
+            read = new Bytes(Rest[..length]);
             Rest = Rest[length..];
             return true;
         }
 
-        /// <summary>Takes a big-endian number of one to three bytes.</summary>
-        public bool TryTakeNumber(int width, out int number)
+        /// <summary>Reads a big-endian number of one to three bytes.</summary>
+        public bool TryReadNumber(int width, out int number)
         {
             number = 0;
-            if (!TryTake(width, out Bytes taken))
+            if (!TryRead(width, out Bytes read))
             {
                 return false;
             }
 
-            foreach (byte digit in taken.Rest)
+            foreach (byte digit in read.Rest)
             {
                 number = (number << 8) | digit;
             }
@@ -160,12 +160,12 @@ internal static class ClientHelloParser
         }
 
         /// <summary>
-        /// Takes a vector that is preceded by its length, a number of the specified width (RFC 8446, section 3.4).
+        /// Reads a vector that is preceded by its length, a number of the specified width (RFC 8446, section 3.4).
         /// </summary>
-        public bool TryTakeVector(int width, out Bytes vector)
+        public bool TryReadVector(int width, out Bytes vector)
         {
             vector = default;
-            return TryTakeNumber(width, out int length) && TryTake(length, out vector);
+            return TryReadNumber(width, out int length) && TryRead(length, out vector);
         }
     }
 }

@@ -20,14 +20,14 @@ internal sealed class FilePlaceholder(SafeFileHandle file, long offset, int leng
     public bool OwnsFile => ownsFile;
 
     /// <summary>
-    /// Gets a value that indicates whether the connection's writer has taken the part and will send it, or drop it with
+    /// Gets a value that indicates whether the connection's writer has queued the part and will send it, or drop it with
     /// the connection.
     /// </summary>
-    public bool IsTaken { get; private set; }
+    public bool IsQueued { get; private set; }
 
     public override Memory<byte> Memory => CreateMemory(length);
 
-    public void Take() => IsTaken = true;
+    public void MarkQueued() => IsQueued = true;
 
     /// <summary>Sends the part. The stream must have no other data to send at the same time.</summary>
     public async ValueTask SendAsync(KtlsStream stream)
@@ -60,7 +60,7 @@ internal sealed class FilePlaceholder(SafeFileHandle file, long offset, int leng
     }
 
     /// <summary>Returns whether the part is exactly <paramref name="memory"/>.</summary>
-    public bool Is(ReadOnlyMemory<byte> memory) => memory.Equals(Memory);
+    public bool Matches(ReadOnlyMemory<byte> memory) => memory.Equals(Memory);
 
     public override Span<byte> GetSpan() => throw Unreadable();
 

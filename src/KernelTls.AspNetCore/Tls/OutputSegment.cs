@@ -27,9 +27,9 @@ internal sealed class OutputSegment : ReadOnlySequenceSegment<byte>
         _owner = size <= pool.MaxBufferSize ? pool.Rent(size) : MemoryPool<byte>.Shared.Rent(size);
     }
 
-    public void Take(FilePlaceholder file)
+    public void AttachFile(FilePlaceholder file)
     {
-        file.Take();
+        file.MarkQueued();
         _owner = file;
         Length = file.Length;
     }

@@ -14,7 +14,7 @@ internal struct OutputSegments
     /// Returns the segments from <paramref name="next"/> up to a file or the end, and moves <paramref name="next"/>
     /// there.
     /// </summary>
-    public static ReadOnlySequence<byte> TakeMemory(ref OutputSegment? next)
+    public static ReadOnlySequence<byte> GetMemoryRun(ref OutputSegment? next)
     {
         OutputSegment first = next!;
         OutputSegment last = first;
@@ -80,6 +80,6 @@ internal struct OutputSegments
     public readonly ReadOnlySequence<byte> AsSequence()
     {
         OutputSegment? next = Head;
-        return TakeMemory(ref next);
+        return GetMemoryRun(ref next);
     }
 }

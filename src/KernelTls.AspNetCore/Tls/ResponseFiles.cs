@@ -159,7 +159,7 @@ internal sealed class ResponseFiles(TlsPipeWriter output, string connectionId, I
         }
         finally
         {
-            if (part is not { IsTaken: true, OwnsFile: true })
+            if (part is not { IsQueued: true, OwnsFile: true })
             {
                 file.Dispose();
             }
@@ -216,7 +216,7 @@ internal sealed class ResponseFiles(TlsPipeWriter output, string connectionId, I
         output.Announce(part);
         try
         {
-            if (!part.Is(writer.GetMemory()))
+            if (!part.Matches(writer.GetMemory()))
             {
                 return false;
             }

@@ -73,7 +73,7 @@ internal sealed class ServerStream(NetworkStream socket, TlsEndpoint endpoint, D
 
         if (tlsFeature.AllowsDelayedCertificate && MayRenegotiate(options, hello.SslProtocols))
         {
-            StayManaged(KtlsFallbackReason.DelayedCertificate);
+            DisableKernelTls(KtlsFallbackReason.DelayedCertificate);
         }
 
         await AuthenticateAsServerAsync(options, cancellationToken).ConfigureAwait(false);
@@ -81,7 +81,7 @@ internal sealed class ServerStream(NetworkStream socket, TlsEndpoint endpoint, D
 
     public override Task NegotiateClientCertificateAsync(CancellationToken cancellationToken = default) =>
         Input is { } input
-            ? input.RunAloneAsync(base.NegotiateClientCertificateAsync, cancellationToken)
+            ? input.RunExclusiveAsync(base.NegotiateClientCertificateAsync, cancellationToken)
             : base.NegotiateClientCertificateAsync(cancellationToken);
 
     /// <summary>

@@ -76,7 +76,7 @@ internal sealed class TlsInput(
             return ReadAfterWatchAsync(buffer, cancellationToken);
         }
 
-        return _hasWatched ? ValueTask.FromResult(TakeWatched(buffer)) : ReadStreamAsync(buffer, cancellationToken);
+        return _hasWatched ? ValueTask.FromResult(ReadWatched(buffer)) : ReadStreamAsync(buffer, cancellationToken);
     }
 
     /// <summary>
@@ -113,7 +113,7 @@ internal sealed class TlsInput(
     /// time, the watch runs afterwards.
     /// </summary>
     /// <exception cref="NotSupportedException">A read is pending.</exception>
-    public async Task RunAloneAsync(Func<CancellationToken, Task> work, CancellationToken cancellationToken)
+    public async Task RunExclusiveAsync(Func<CancellationToken, Task> work, CancellationToken cancellationToken)
     {
         bool isEntered = TryEnter();
         if (!isEntered && _hasPeerEnded)
@@ -266,7 +266,7 @@ internal sealed class TlsInput(
         }
 
         return _hasWatched
-            ? TakeWatched(buffer)
+            ? ReadWatched(buffer)
             : await ReadStreamAsync(buffer, cancellationToken).ConfigureAwait(false);
     }
 
@@ -278,7 +278,7 @@ internal sealed class TlsInput(
         }
     }
 
-    private int TakeWatched(Memory<byte> buffer)
+    private int ReadWatched(Memory<byte> buffer)
     {
         int taken = 0;
         if (!buffer.IsEmpty)

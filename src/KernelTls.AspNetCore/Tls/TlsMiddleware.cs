@@ -25,7 +25,7 @@ internal sealed class TlsMiddleware(ConnectionDelegate next, TlsEndpoint endpoin
 
     public async Task OnConnectionAsync(ConnectionContext context)
     {
-        DeferredConnection.NoteSeen(context);
+        DeferredConnection.MarkSeen(context);
         if (context.Features.Get<ITlsConnectionFeature>() is not null)
         {
             await next(context).ConfigureAwait(false);
@@ -72,7 +72,7 @@ internal sealed class TlsMiddleware(ConnectionDelegate next, TlsEndpoint endpoin
             }
             finally
             {
-                feature.KeepValues();
+                feature.Snapshot();
             }
         }
     }

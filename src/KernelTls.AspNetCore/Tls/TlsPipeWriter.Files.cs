@@ -14,7 +14,7 @@ internal sealed partial class TlsPipeWriter
     /// </summary>
     public void Announce(FilePlaceholder file) => _announced = file;
 
-    /// <summary>Reverts <see cref="Announce"/> if the file was not taken.</summary>
+    /// <summary>Reverts <see cref="Announce"/> if the file was not queued.</summary>
     public void Withdraw() => _announced = null;
 
     /// <summary>
@@ -40,7 +40,7 @@ internal sealed partial class TlsPipeWriter
         }
 
         OutputSegment segment = NewSegment();
-        segment.Take(file);
+        segment.AttachFile(file);
         _unsent.Append(segment);
         _announced = null;
     }
@@ -57,7 +57,7 @@ internal sealed partial class TlsPipeWriter
                 continue;
             }
 
-            ReadOnlySequence<byte> memory = OutputSegments.TakeMemory(ref next);
+            ReadOnlySequence<byte> memory = OutputSegments.GetMemoryRun(ref next);
             await _stream.WriteAsync(memory, CancellationToken.None).ConfigureAwait(false);
         }
     }

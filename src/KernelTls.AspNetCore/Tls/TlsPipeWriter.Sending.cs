@@ -10,12 +10,12 @@ internal sealed partial class TlsPipeWriter : IThreadPoolWorkItem
     private const int FullTurn = 1 << 14;
 
     /// <summary>The number of consecutive turns with one flush after which flushes no longer wait for turns.</summary>
-    private const int TurnsToGiveUp = 3;
+    private const int MaxSingleFlushTurns = 3;
 
     /// <summary>
     /// The largest number of consecutive flushes that are sent at once before the next one waits for a turn.
     /// </summary>
-    private const int MostAtOnce = 64;
+    private const int MaxImmediateFlushes = 64;
 
     private enum State
     {
@@ -40,14 +40,14 @@ internal sealed partial class TlsPipeWriter : IThreadPoolWorkItem
 
     // Whether several flushes arrive close together.
     private bool _gathers;
-    private int _turnsForOne;
-    private int _sentAtOnce;
-    private int _atOnceAllowed = 1;
+    private int _singleFlushTurns;
+    private int _immediateFlushes;
+    private int _immediateFlushLimit = 1;
 
     /// <summary>
     /// Notes that data was received. The next flush is probably the response, and the only one for a while.
     /// </summary>
-    public void OnReceived() => Volatile.Write(ref _sentAtOnce, 0);
+    public void OnReceived() => Volatile.Write(ref _immediateFlushes, 0);
 
     /// <summary>
     /// Returns a task that completes when everything flushed is sent or the connection is broken. Does not wait for a
@@ -84,7 +84,7 @@ internal sealed partial class TlsPipeWriter : IThreadPoolWorkItem
                 return;
             }
 
-            Learn(_queuedFlushes);
+            AdaptToFlushes(_queuedFlushes);
             sends = TryTakeQueued();
             ends = !sends && TryEndPause();
         }
@@ -150,9 +150,9 @@ internal sealed partial class TlsPipeWriter : IThreadPoolWorkItem
 
         if (!_gathers)
         {
-            if (_sentAtOnce < _atOnceAllowed)
+            if (_immediateFlushes < _immediateFlushLimit)
             {
-                _sentAtOnce++;
+                _immediateFlushes++;
                 return false;
             }
 
@@ -170,21 +170,21 @@ internal sealed partial class TlsPipeWriter : IThreadPoolWorkItem
     }
 
     /// <summary>Adapts to the number of flushes that were queued for a turn.</summary>
-    private void Learn(int flushes)
+    private void AdaptToFlushes(int flushes)
     {
         if (flushes > 1)
         {
             _gathers = true;
-            _turnsForOne = 0;
-            _atOnceAllowed = 1;
+            _singleFlushTurns = 0;
+            _immediateFlushLimit = 1;
         }
-        else if (++_turnsForOne >= TurnsToGiveUp)
+        else if (++_singleFlushTurns >= MaxSingleFlushTurns)
         {
             // Each time this happens, the next attempt comes later.
             _gathers = false;
-            _turnsForOne = 0;
-            _sentAtOnce = 0;
-            _atOnceAllowed = Math.Min(_atOnceAllowed * 2, MostAtOnce);
+            _singleFlushTurns = 0;
+            _immediateFlushes = 0;
+            _immediateFlushLimit = Math.Min(_immediateFlushLimit * 2, MaxImmediateFlushes);
         }
     }
 
@@ -275,7 +275,7 @@ internal sealed partial class TlsPipeWriter : IThreadPoolWorkItem
             if (_queuedFlushes > 0)
             {
                 // Other flushes arrived during the write, so this was not a turn with one flush.
-                _turnsForOne = 0;
+                _singleFlushTurns = 0;
             }
 
             goesOn = TryTakeQueued();

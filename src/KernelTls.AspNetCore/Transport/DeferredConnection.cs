@@ -111,9 +111,9 @@ internal sealed class DeferredConnection :
     public long MaxWriteBufferSize => _listener.MaxWriteBufferSize;
 
     /// <summary>
-    /// Notes that a middleware of this package has seen the connection on its way to TLS and has reported any fallback.
+    /// Records that a middleware of this package has seen the connection on its way to TLS and has reported any fallback.
     /// </summary>
-    public static void NoteSeen(ConnectionContext context)
+    public static void MarkSeen(ConnectionContext context)
     {
         if (context is DeferredConnection connection)
         {
@@ -224,7 +224,7 @@ internal sealed class DeferredConnection :
         {
             if (!_seen && Features.Get<ITlsHandshakeFeature>() is not null)
             {
-                _listener.NoteStockTls();
+                _listener.ReportStockTls();
             }
 
             await Start().DisposeAsync().ConfigureAwait(false);

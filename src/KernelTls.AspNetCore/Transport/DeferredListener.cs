@@ -104,10 +104,10 @@ internal sealed class DeferredListener : IConnectionListener
     public ConnectionContext Start(Socket socket) => _stock.Create(socket);
 
     /// <summary>
-    /// Notes that Kestrel's HTTPS middleware served a connection and no reason was reported: this package's middleware
+    /// Reports once that Kestrel's HTTPS middleware served a connection without a reported reason: this package's middleware
     /// does not precede it.
     /// </summary>
-    public void NoteStockTls()
+    public void ReportStockTls()
     {
         if (!Interlocked.Exchange(ref _stockTls, true))
         {

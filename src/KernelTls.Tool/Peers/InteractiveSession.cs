@@ -120,16 +120,16 @@ internal sealed class InteractiveSession(
                 line.Add(b);
                 if (b == '\n' || line.Count == BufferSize)
                 {
-                    await TakeAsync([.. line], cancellationToken);
+                    await ProcessLineAsync([.. line], cancellationToken);
                     line.Clear();
                 }
             }
         }
 
-        await TakeAsync([.. line], cancellationToken);
+        await ProcessLineAsync([.. line], cancellationToken);
     }
 
-    private async Task TakeAsync(byte[] line, CancellationToken cancellationToken)
+    private async Task ProcessLineAsync(byte[] line, CancellationToken cancellationToken)
     {
         switch (line)
         {

@@ -21,7 +21,7 @@ internal sealed unsafe partial class Ethtool : IDisposable
     private const int FeaturesSet = 4;
     private const int StringLength = 32;
     private const int NameLength = 16;
-    private const int MostStrings = 16384;
+    private const int MaxStrings = 16384;
     private const int OperationNotSupported = 95;
     private const int NoSuchDevice = 19;
 
@@ -53,7 +53,7 @@ internal sealed unsafe partial class Ethtool : IDisposable
         // struct ethtool_gfeatures { cmd, size, { available, requested, active, never_changed }[size] }
         uint[] answer = new uint[2 + (4 * blocks)];
         (answer[0], answer[1]) = (GetFeatures, (uint)blocks);
-        if (!Ask(device, answer))
+        if (!Query(device, answer))
         {
             return [];
         }
@@ -85,7 +85,7 @@ internal sealed unsafe partial class Ethtool : IDisposable
         // struct ethtool_stats { cmd, n_stats, u64[n_stats] }. Twice the size, because a driver may have more by now.
         uint[] answer = new uint[2 + (4 * names.Length)];
         (answer[0], answer[1]) = (GetStatistics, (uint)names.Length);
-        if (Ask(device, answer))
+        if (Query(device, answer))
         {
             for (int i = 0; i < Math.Min(names.Length, answer[1]); i++)
             {
@@ -106,21 +106,21 @@ internal sealed unsafe partial class Ethtool : IDisposable
     {
         // struct ethtool_sset_info { cmd, reserved, u64 mask, u32[] counts }
         uint[] info = [GetSetInfo, 0, 1U << set, 0, 0];
-        if (!Ask(device, info) || info[2] == 0)
+        if (!Query(device, info) || info[2] == 0)
         {
             return [];
         }
 
         uint count = info[4];
-        if (count > MostStrings)
+        if (count > MaxStrings)
         {
-            throw new IOException($"{device} reports {count} strings, more than the limit of {MostStrings}.");
+            throw new IOException($"{device} reports {count} strings, more than the limit of {MaxStrings}.");
         }
 
         // struct ethtool_gstrings { cmd, set, len, char[len][32] }. Twice the size, as for statistics.
         uint[] answer = new uint[3 + (2 * (int)count * StringLength / sizeof(uint))];
         (answer[0], answer[1], answer[2]) = (GetStrings, (uint)set, count);
-        if (count == 0 || !Ask(device, answer))
+        if (count == 0 || !Query(device, answer))
         {
             return [];
         }
@@ -138,9 +138,9 @@ internal sealed unsafe partial class Ethtool : IDisposable
 
     /// <summary>Sends a query. Returns <see langword="false"/> if the driver does not support it.</summary>
     /// <exception cref="IOException">The query failed for another reason.</exception>
-    private bool Ask(string device, uint[] question)
+    private bool Query(string device, uint[] query)
     {
-        fixed (uint* data = question)
+        fixed (uint* data = query)
         {
             // struct ifreq: the name, and a union whose first member here is a pointer.
             byte* request = stackalloc byte[40];

@@ -57,7 +57,7 @@ internal readonly struct HandshakeTelemetry
         if (_reportedStart)
         {
             RuntimeTelemetry.Completed(session.Protocol, _started);
-            session.NoteReportedOpen();
+            session.MarkReportedOpen();
         }
 
         KtlsMeter.HandshakeCompleted(Stopwatch.GetElapsedTime(_started), session);

@@ -36,7 +36,7 @@ internal sealed class KtlsEventSource : EventSource
     public void HandshakeCompleted(TlsSession session)
     {
         Interlocked.Increment(ref _handshakes);
-        KtlsOffload planned = session.Planned;
+        KtlsOffload planned = session.PlannedOffload;
         if (!IsChoice(planned.SendFallbackReason) || !IsChoice(planned.ReceiveFallbackReason))
         {
             Interlocked.Increment(ref _fallbacks);

@@ -60,7 +60,7 @@ internal static class KtlsMeter
                 ]);
         }
 
-        Fallback(isServer, session.Planned);
+        Fallback(isServer, session.PlannedOffload);
     }
 
     public static void HandshakeFailed(TimeSpan duration, bool isServer, Exception failure)

@@ -24,7 +24,7 @@ internal sealed class ClientCertificateSelector(
     /// Selects the certificate before the handshake. Returns <see langword="null"/> if there is none, or none with a
     /// private key.
     /// </summary>
-    public SslStreamCertificateContext? SelectFirst() => OwnCertificates.ContextOf(callback is not null
+    public SslStreamCertificateContext? SelectFirst() => LocalCertificates.ContextOf(callback is not null
         ? callback(sender, targetHost, _certificates, null, [])
         : _certificates.Count > 0 ? _certificates[0] : null);
 
@@ -33,6 +33,6 @@ internal sealed class ClientCertificateSelector(
     {
         // A copy, because the callback may dispose it.
         using X509Certificate2? copy = remoteCertificate is null ? null : new X509Certificate2(remoteCertificate);
-        return OwnCertificates.ContextOf(callback!(sender, targetHost, _certificates, copy, acceptableIssuers));
+        return LocalCertificates.ContextOf(callback!(sender, targetHost, _certificates, copy, acceptableIssuers));
     }
 }

@@ -163,7 +163,7 @@ internal static class ServerHandshakeOptions
 
     private static SslStreamCertificateContext CertificateOf(SslServerAuthenticationOptions options) =>
         options.ServerCertificateContext
-        ?? OwnCertificates.ServerContextOf(options.ServerCertificate)
+        ?? LocalCertificates.ServerContextOf(options.ServerCertificate)
         ?? throw (options.ServerCertificate is null
             ? new NotSupportedException(NoCertificate)
             : new AuthenticationException(NoCertificate));
@@ -192,7 +192,7 @@ internal static class ServerHandshakeOptions
             chosen = stream.Selection!(stream.Sender, "", own, null, []);
         }
 
-        return OwnCertificates.ContextOf(chosen) ?? throw new NotSupportedException(NoCertificate);
+        return LocalCertificates.ContextOf(chosen) ?? throw new NotSupportedException(NoCertificate);
     }
 
     private static void ThrowIfContradictory(SslServerAuthenticationOptions options, in StreamCallbacks stream)

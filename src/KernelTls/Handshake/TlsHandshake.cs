@@ -181,7 +181,7 @@ internal sealed class TlsHandshake : IDisposable
             case NativeStatus.WantCertificate:
                 return false;
             default:
-                NoteAlert(result);
+                RecordAlert(result);
                 IsPeerRefused = _verifier.Refusal is not null || TlsErrors.IsCertificateMissing(result);
 
                 // The refused certificate is the cause; OpenSSL's error only reports the refusal.
@@ -195,10 +195,10 @@ internal sealed class TlsHandshake : IDisposable
     }
 
     /// <summary>
-    /// Notes that OpenSSL sent an alert. It sends one for what it refuses, and none if the peer's alert ended the
+    /// Records that OpenSSL sent an alert. It sends one for what it refuses, and none if the peer's alert ended the
     /// handshake.
     /// </summary>
-    private void NoteAlert(in NativeResult result)
+    private void RecordAlert(in NativeResult result)
     {
         if (result.Status == NativeStatus.TlsError && !result.IsPeerAlert)
         {
@@ -256,11 +256,11 @@ internal sealed class TlsHandshake : IDisposable
                 $"The ServerCertificateSelectionCallback returned no certificate for '{hello.ServerName}'.");
         }
 
-        Answer(chosen);
+        UseSettings(chosen);
     }
 
     /// <summary>Continues the handshake as if it had begun with these settings.</summary>
-    private void Answer(HandshakeSettings settings)
+    private void UseSettings(HandshakeSettings settings)
     {
         if (TlsContexts.TryGet(settings.Context, out KtlsFallbackReason reason) is not { } context)
         {
@@ -326,13 +326,13 @@ internal sealed class TlsHandshake : IDisposable
             _connection.AllowTruncation();
         }
 
-        bool shown = _settings.IsServer || (info.Resumed != 0 ? _offered.ShowedCertificate : info.CertificateRequested != 0);
+        bool isSent = _settings.IsServer || (info.Resumed != 0 ? _offered.SentCertificate : info.CertificateRequested != 0);
         TlsSession session = new(
             _socket,
             _connection,
             _receiver,
             _settings,
-            shown ? _certificate?.TargetCertificate : null,
+            isSent ? _certificate?.TargetCertificate : null,
             _verifier,
             info,
             _options,

@@ -43,16 +43,16 @@ internal sealed class KtlsConnector
     /// Gets a value that indicates whether a validation callback gets the request as its sender. The callback that an
     /// <see cref="HttpClientHandler"/> sets on its inner handler expects that.
     /// </summary>
-    public bool GivesRequestAsSender { get; init; }
+    public bool PassesRequestAsSender { get; init; }
 
     /// <summary>Returns the connector that was woven into a handler, or null.</summary>
-    public static KtlsConnector? WovenInto(SocketsHttpHandler handler) =>
+    public static KtlsConnector? FindWoven(SocketsHttpHandler handler) =>
         handler.ConnectCallback?.Target is KtlsConnector { IsWoven: true } connector ? connector : null;
 
     /// <summary>Returns the same with another callback that connects.</summary>
-    public Func<SocketsHttpConnectionContext, CancellationToken, ValueTask<Stream>> Around(
+    public Func<SocketsHttpConnectionContext, CancellationToken, ValueTask<Stream>> WithInner(
         Func<SocketsHttpConnectionContext, CancellationToken, ValueTask<Stream>>? inner) =>
-        new KtlsConnector(_handler, _options, inner) { IsWoven = IsWoven, GivesRequestAsSender = GivesRequestAsSender }.ConnectAsync;
+        new KtlsConnector(_handler, _options, inner) { IsWoven = IsWoven, PassesRequestAsSender = PassesRequestAsSender }.ConnectAsync;
 
     public async ValueTask<Stream> ConnectAsync(SocketsHttpConnectionContext context, CancellationToken cancellationToken)
     {
@@ -101,7 +101,7 @@ internal sealed class KtlsConnector
             options.AllowRenegotiation = false;
         }
 
-        if (GivesRequestAsSender && options.RemoteCertificateValidationCallback is { } validate)
+        if (PassesRequestAsSender && options.RemoteCertificateValidationCallback is { } validate)
         {
             options.RemoteCertificateValidationCallback =
                 (_, certificate, chain, errors) => validate(request, certificate, chain, errors);

@@ -12,7 +12,7 @@ namespace KernelTls.IO;
 /// </remarks>
 internal static class AlertDelivery
 {
-    private const int MostBytes = 256 * 1024;
+    private const int MaxBytes = 256 * 1024;
     private const int BufferSize = 8 * 1024;
 
     private static readonly TimeSpan s_limit = TimeSpan.FromSeconds(1);
@@ -25,7 +25,7 @@ internal static class AlertDelivery
             using CancellationTokenSource limit = new(s_limit);
             socket.Shutdown(SocketShutdown.Send);
             int received;
-            for (int total = 0; total < MostBytes; total += received)
+            for (int total = 0; total < MaxBytes; total += received)
             {
                 received = await socket.ReceiveAsync(buffer, limit.Token).ConfigureAwait(false);
                 if (received == 0)
@@ -53,7 +53,7 @@ internal static class AlertDelivery
             long started = Stopwatch.GetTimestamp();
             socket.Shutdown(SocketShutdown.Send);
             int received;
-            for (int total = 0; total < MostBytes; total += received)
+            for (int total = 0; total < MaxBytes; total += received)
             {
                 TimeSpan left = s_limit - Stopwatch.GetElapsedTime(started);
                 if (left <= TimeSpan.Zero || !socket.Poll(left, SelectMode.SelectRead))

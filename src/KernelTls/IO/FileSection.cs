@@ -28,46 +28,46 @@ internal sealed class FileSection
         _ = RandomAccess.GetLength(file);
         File = file;
         Position = offset;
-        _count = Left = count;
+        _count = Remaining = count;
     }
 
     public SafeFileHandle File { get; }
 
     public long Position { get; private set; }
 
-    public long Left { get; private set; }
+    public long Remaining { get; private set; }
 
-    public long Sent => _count - Left;
+    public long Sent => _count - Remaining;
 
     /// <summary>
     /// Gets or sets a value that indicates whether a part may have been sent. From then on a failure breaks the
     /// connection.
     /// </summary>
-    public bool Begun { get; set; }
+    public bool HasStarted { get; set; }
 
     public void Advance(long sent)
     {
-        Begun = true;
+        HasStarted = true;
         Position += sent;
-        Left -= sent;
+        Remaining -= sent;
     }
 
     /// <summary>Reads the next bytes of the file, up to the buffer's length.</summary>
     /// <exception cref="EndOfStreamException">The file has no more bytes.</exception>
     public async ValueTask<ReadOnlyMemory<byte>> ReadAsync(byte[] buffer, CancellationToken cancellationToken)
     {
-        Memory<byte> part = buffer.AsMemory(0, (int)Math.Min(buffer.Length, Left));
+        Memory<byte> part = buffer.AsMemory(0, (int)Math.Min(buffer.Length, Remaining));
         int read = await RandomAccess.ReadAsync(File, part, Position, cancellationToken).ConfigureAwait(false);
-        return read > 0 ? part[..read] : throw EndedEarly();
+        return read > 0 ? part[..read] : throw CreateEndOfStreamException();
     }
 
     /// <summary>
     /// Returns the exception for a file that is shorter than promised. The peer expects more data, so only a truncation
     /// informs it.
     /// </summary>
-    public EndOfStreamException EndedEarly()
+    public EndOfStreamException CreateEndOfStreamException()
     {
-        Begun = true;
+        HasStarted = true;
         return new EndOfStreamException(
             $"The file ended at {Position}: {Sent} of {_count} bytes were sent. The connection cannot be written to any more.");
     }

@@ -30,13 +30,13 @@ internal sealed class FileSender(TlsConnection connection, Socket socket, bool k
     /// <summary>Sends all of <paramref name="section"/>, which records when a part of it may have been sent.</summary>
     public async ValueTask SendAsync(FileSection section, CancellationToken cancellationToken)
     {
-        int step = kernel && section.Left > SmallStep && HasLargeSegments() ? SmallStep : LargeStep;
-        while (section.Left > 0)
+        int step = kernel && section.Remaining > SmallStep && HasLargeSegments() ? SmallStep : LargeStep;
+        while (section.Remaining > 0)
         {
             cancellationToken.ThrowIfCancellationRequested();
 
             // Steps end on pages. sendfile would move a step that ends within a page in two pieces.
-            long wanted = Math.Min(section.Left, step - (section.Position % step));
+            long wanted = Math.Min(section.Remaining, step - (section.Position % step));
             long allowed = keys.AllowNow(wanted);
             if (!kernel)
             {
@@ -47,7 +47,7 @@ internal sealed class FileSender(TlsConnection connection, Socket socket, bool k
             if (allowed == 0)
             {
                 // Nothing may follow a KeyUpdate that cannot be sent, just as nothing may follow a part of a file.
-                section.Begun = true;
+                section.HasStarted = true;
                 allowed = await keys.AllowLaterAsync(Math.Min(wanted, SmallStep), cancellationToken).ConfigureAwait(false);
             }
 
@@ -55,16 +55,16 @@ internal sealed class FileSender(TlsConnection connection, Socket socket, bool k
             switch (result.Status)
             {
                 case NativeStatus.Ok when result.Bytes > 0:
-                    keys.Take(result.Bytes);
+                    keys.Consume(result.Bytes);
                     section.Advance(result.Bytes);
                     break;
                 case NativeStatus.Ok:
-                    throw section.EndedEarly();
+                    throw section.CreateEndOfStreamException();
                 case NativeStatus.WantWrite:
-                    await openSsl.WaitForRoomAsync(cancellationToken).ConfigureAwait(false);
+                    await openSsl.WaitForSendBufferAsync(cancellationToken).ConfigureAwait(false);
                     break;
                 case NativeStatus.Syscall when TlsErrors.IsOfConnection(result.SysErrno):
-                    section.Begun = true;
+                    section.HasStarted = true;
                     throw TlsErrors.Write(result);
                 default:
                     // The file system does not support sendfile (EINVAL), or the file cannot be read. Reading it reports the reason.
@@ -76,13 +76,13 @@ internal sealed class FileSender(TlsConnection connection, Socket socket, bool k
 
     private async ValueTask CopyAsync(FileSection section, CancellationToken cancellationToken)
     {
-        byte[] buffer = ArrayPool<byte>.Shared.Rent((int)Math.Min(section.Left, BufferSize));
+        byte[] buffer = ArrayPool<byte>.Shared.Rent((int)Math.Min(section.Remaining, BufferSize));
         try
         {
-            while (section.Left > 0)
+            while (section.Remaining > 0)
             {
                 ReadOnlyMemory<byte> part = await section.ReadAsync(buffer, cancellationToken).ConfigureAwait(false);
-                section.Begun = true;
+                section.HasStarted = true;
                 for (ReadOnlyMemory<byte> left = part; !left.IsEmpty;)
                 {
                     ReadOnlyMemory<byte> next = left[..(int)await keys.ReserveAsync(left.Length, cancellationToken).ConfigureAwait(false)];

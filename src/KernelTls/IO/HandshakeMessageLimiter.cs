@@ -42,11 +42,11 @@ internal struct HandshakeMessageLimiter
     /// <summary>Fills the tokens up to <see cref="Burst"/>, because the peer sent data.</summary>
     public void AddReceivedData() => _tokens = Math.Max(_tokens, Burst);
 
-    /// <summary>Takes a token for each of <paramref name="messages"/>.</summary>
+    /// <summary>Acquires a token for each of <paramref name="messages"/>.</summary>
     /// <param name="messages">The number of messages that arrived.</param>
     /// <param name="recordsSent">The number of records that this end has sent since the connection began.</param>
     /// <returns><see langword="false"/> if the peer has sent too many messages.</returns>
-    public bool TryTake(int messages, long recordsSent)
+    public bool TryAcquire(int messages, long recordsSent)
     {
         long earned = recordsSent - _recordsSent;
         _recordsSent = recordsSent;

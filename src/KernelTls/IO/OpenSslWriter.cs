@@ -48,7 +48,7 @@ internal sealed class OpenSslWriter(TlsConnection connection, Socket socket, Sen
                     data = data[(int)result.Bytes..];
                     break;
                 case NativeStatus.WantWrite:
-                    await WaitForRoomAsync(cancellationToken).ConfigureAwait(false);
+                    await WaitForSendBufferAsync(cancellationToken).ConfigureAwait(false);
                     break;
                 case NativeStatus.WantCertificate:
                     await AnswerCertificateRequestAsync(cancellationToken).ConfigureAwait(false);
@@ -71,7 +71,7 @@ internal sealed class OpenSslWriter(TlsConnection connection, Socket socket, Sen
         {
             if (status == NativeStatus.WantWrite)
             {
-                await WaitForRoomAsync(cancellationToken).ConfigureAwait(false);
+                await WaitForSendBufferAsync(cancellationToken).ConfigureAwait(false);
             }
         }
     }
@@ -87,7 +87,7 @@ internal sealed class OpenSslWriter(TlsConnection connection, Socket socket, Sen
                 case NativeStatus.Ok:
                     return;
                 case NativeStatus.WantWrite:
-                    await WaitForRoomAsync(cancellationToken).ConfigureAwait(false);
+                    await WaitForSendBufferAsync(cancellationToken).ConfigureAwait(false);
                     break;
                 default:
                     throw TlsErrors.Write(result);
@@ -96,7 +96,7 @@ internal sealed class OpenSslWriter(TlsConnection connection, Socket socket, Sen
     }
 
     /// <summary>Waits for room after a write that found too little. The next write shows whether there is enough.</summary>
-    public async Task WaitForRoomAsync(CancellationToken cancellationToken)
+    public async Task WaitForSendBufferAsync(CancellationToken cancellationToken)
     {
         using CancellationTokenSource either = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, gate.Disposed);
         try
@@ -122,7 +122,7 @@ internal sealed class OpenSslWriter(TlsConnection connection, Socket socket, Sen
     {
         while (!socket.Poll(TimeSpan.Zero, SelectMode.SelectWrite) && !socket.Poll(TimeSpan.Zero, SelectMode.SelectError))
         {
-            await WaitForRoomAsync(cancellationToken).ConfigureAwait(false);
+            await WaitForSendBufferAsync(cancellationToken).ConfigureAwait(false);
         }
     }
 }

@@ -22,7 +22,7 @@ internal sealed class PeerShutdownMonitor : IDisposable
     public PeerShutdownMonitor(SafeSocketHandle socket, Action ended)
     {
         int poller = SocketPoller.Shared.Descriptor;
-        _token = SocketPoller.Shared.Expect(_ => ended());
+        _token = SocketPoller.Shared.Register(_ => ended());
         int errno = 0;
         bool isWatched = false;
         try
@@ -34,7 +34,7 @@ internal sealed class PeerShutdownMonitor : IDisposable
         {
             if (!isWatched)
             {
-                SocketPoller.Shared.Forget(_token);
+                SocketPoller.Shared.Unregister(_token);
             }
         }
 
@@ -44,5 +44,5 @@ internal sealed class PeerShutdownMonitor : IDisposable
         }
     }
 
-    public void Dispose() => SocketPoller.Shared.Forget(_token);
+    public void Dispose() => SocketPoller.Shared.Unregister(_token);
 }

@@ -34,9 +34,9 @@ internal sealed class ReadOperation : SocketAsyncEventArgs, IValueTaskSource<int
     }
 
     /// <summary>Reads until there is a result. Returns <see langword="false"/> if the read waits and will complete the value task.</summary>
-    public bool TryRun(out int taken)
+    public bool TryRun(out int bytesRead)
     {
-        while (!_reader.TryTake(_buffer.Span, out taken))
+        while (!_reader.TryRead(_buffer.Span, out bytesRead))
         {
             if (_reader.Source != ReadSource.Wait)
             {
@@ -51,7 +51,7 @@ internal sealed class ReadOperation : SocketAsyncEventArgs, IValueTaskSource<int
             }
 
             // If the receive has filled a small buffer, more has probably arrived, so the next read fills the shared buffer.
-            if (TryProcessCompletion(_buffer.Length < RecordReader.SmallRead && BytesTransferred == _buffer.Length, out taken))
+            if (TryProcessCompletion(_buffer.Length < RecordReader.SmallRead && BytesTransferred == _buffer.Length, out bytesRead))
             {
                 break;
             }
@@ -61,7 +61,7 @@ internal sealed class ReadOperation : SocketAsyncEventArgs, IValueTaskSource<int
     }
 
     /// <summary>Clears the references to the caller's memory and token, which must not outlive the read.</summary>
-    public void Forget()
+    public void ClearReferences()
     {
         _buffer = default;
         _cancellation = default;
@@ -93,10 +93,10 @@ internal sealed class ReadOperation : SocketAsyncEventArgs, IValueTaskSource<int
 
     protected override void OnCompleted(SocketAsyncEventArgs e)
     {
-        int taken;
+        int bytesRead;
         try
         {
-            if (!TryProcessCompletion(hasMore: false, out taken) && !TryRun(out taken))
+            if (!TryProcessCompletion(hasMore: false, out bytesRead) && !TryRun(out bytesRead))
             {
                 return;
             }
@@ -107,14 +107,14 @@ internal sealed class ReadOperation : SocketAsyncEventArgs, IValueTaskSource<int
             return;
         }
 
-        Complete(taken);
+        Complete(bytesRead);
     }
 
     /// <summary>Gets a value that indicates whether the receive fills the caller's memory instead of only waiting for the socket.</summary>
     private bool IsDirect => _reader.IsKernel && !_buffer.IsEmpty;
 
     /// <summary>Processes the receive that has completed. Returns <see langword="false"/> if it returned no data.</summary>
-    private bool TryProcessCompletion(bool hasMore, out int taken)
+    private bool TryProcessCompletion(bool hasMore, out int bytesRead)
     {
         if (SocketError == SocketError.OperationAborted && _cancellation.IsCancellationRequested)
         {
@@ -124,10 +124,10 @@ internal sealed class ReadOperation : SocketAsyncEventArgs, IValueTaskSource<int
         SocketReceiveResult result = _socket.Complete(BytesTransferred, SocketError);
         if (IsDirect)
         {
-            return _reader.TryProcessReceive(result, hasMore, out taken);
+            return _reader.TryProcessReceive(result, hasMore, out bytesRead);
         }
 
-        taken = 0;
+        bytesRead = 0;
         _reader.ProcessWait(result);
         return false;
     }
@@ -135,11 +135,11 @@ internal sealed class ReadOperation : SocketAsyncEventArgs, IValueTaskSource<int
     /// <summary>Lets OpenSSL send the record that it must send first, and then continues the read.</summary>
     private async Task CompletePendingSendAsync()
     {
-        int taken;
+        int bytesRead;
         try
         {
             await _receiver.CompletePendingSendAsync(_cancellation).ConfigureAwait(false);
-            if (!TryRun(out taken))
+            if (!TryRun(out bytesRead))
             {
                 return;
             }
@@ -150,21 +150,21 @@ internal sealed class ReadOperation : SocketAsyncEventArgs, IValueTaskSource<int
             return;
         }
 
-        Complete(taken);
+        Complete(bytesRead);
     }
 
     private void Fail(Exception failure)
     {
-        Forget();
+        ClearReferences();
         _receiver.EndRead();
         _source.SetException(_receiver.Translate(failure));
     }
 
-    private void Complete(int taken)
+    private void Complete(int bytesRead)
     {
         // The caller may start the next read as soon as the value task completes.
-        Forget();
+        ClearReferences();
         _receiver.EndRead();
-        _source.SetResult(taken);
+        _source.SetResult(bytesRead);
     }
 }

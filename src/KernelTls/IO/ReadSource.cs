@@ -13,7 +13,7 @@ internal enum ReadSource
     OpenSsl,
 
     /// <summary>SSL_read, after the send buffer has room for a record that OpenSSL must send first.</summary>
-    OpenSslAfterRoom,
+    OpenSslWhenWritable,
 
     /// <summary>SSL_read, after OpenSSL has answered the peer's CertificateRequest.</summary>
     OpenSslAfterCertificate,

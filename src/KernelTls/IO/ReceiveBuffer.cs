@@ -37,17 +37,17 @@ internal struct ReceiveBuffer
     }
 
     /// <summary>Moves as many bytes as fit into the destination. Returns 0 for an empty destination.</summary>
-    public int Take(Span<byte> destination)
+    public int Read(Span<byte> destination)
     {
-        int taken = Math.Min(destination.Length, _end - _start);
-        _buffer.AsSpan(_start, taken).CopyTo(destination);
-        _start += taken;
+        int bytesRead = Math.Min(destination.Length, _end - _start);
+        _buffer.AsSpan(_start, bytesRead).CopyTo(destination);
+        _start += bytesRead;
         if (_start == _end)
         {
             Release();
         }
 
-        return taken;
+        return bytesRead;
     }
 
     public void Release()

@@ -42,8 +42,8 @@ internal struct RecordBudget
     /// <summary>Returns how many of <paramref name="bytes"/> may be sent now.</summary>
     public readonly long Allow(long bytes) => Records(bytes) <= _left ? bytes : _left * RecordSize;
 
-    /// <summary>Takes the records for all of <paramref name="bytes"/>, or none.</summary>
-    public bool TryTake(long bytes)
+    /// <summary>Reserves the records for all of <paramref name="bytes"/>, or none.</summary>
+    public bool TryReserve(long bytes)
     {
         long records = Records(bytes);
         if (records > _left)
@@ -56,8 +56,8 @@ internal struct RecordBudget
         return true;
     }
 
-    /// <summary>Takes the records of bytes that were sent.</summary>
-    public void Take(long bytes)
+    /// <summary>Counts the records of bytes that were sent.</summary>
+    public void Consume(long bytes)
     {
         long records = Records(bytes);
         _left -= Math.Min(records, _left);

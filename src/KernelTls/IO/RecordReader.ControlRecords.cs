@@ -5,20 +5,20 @@ namespace KernelTls.IO;
 // Control records that no read takes: those that arrive while the application only sends, or before it disposes the stream.
 internal sealed partial class RecordReader
 {
-    /// <summary>Gets a value that indicates whether a control record may be taken while the application does not read.</summary>
-    public bool CanTakeControlRecord =>
+    /// <summary>Gets a value that indicates whether a control record may be read while the application does not read.</summary>
+    public bool CanReadControlRecord =>
         !_closed && _failure is null && _lost is null && _buffer.IsEmpty
         && Source is ReadSource.Wait or ReadSource.Socket or ReadSource.OpenSsl;
 
-    /// <summary>Takes one control record. Data stays for the next read, which also throws any failure.</summary>
+    /// <summary>Reads one control record. Data stays for the next read, which also throws any failure.</summary>
     /// <returns>Whether another record may follow.</returns>
-    public bool TryTakeControlRecord()
+    public bool TryReadControlRecord()
     {
-        long taken = _messagesTaken;
+        long before = _messagesRead;
         Source = ReadSource.OpenSsl;
         try
         {
-            return !TryTake(Span<byte>.Empty, out _) && _messagesTaken > taken;
+            return !TryRead(Span<byte>.Empty, out _) && _messagesRead > before;
         }
         catch (InvalidOperationException)
         {
@@ -56,9 +56,9 @@ internal sealed partial class RecordReader
                     return;
                 }
 
-                NoteSession(result);
+                StoreNewSession(result);
             }
-            while (result.Messages > 0 && _limiter.TryTake(result.Messages, _sender.RecordsSent) && result.Status == NativeStatus.WantRead);
+            while (result.Messages > 0 && _limiter.TryAcquire(result.Messages, _sender.RecordsSent) && result.Status == NativeStatus.WantRead);
         }
         catch (Exception e) when (e is InvalidOperationException or IOException)
         {

@@ -5,7 +5,7 @@ using KernelTls.Interop;
 namespace KernelTls.IO;
 
 /// <summary>
-/// Takes received bytes without waiting: buffered ones, those of the socket if the kernel decrypts, or those of OpenSSL.
+/// Reads received bytes without waiting: buffered ones, those of the socket if the kernel decrypts, or those of OpenSSL.
 /// Used by one read at a time.
 /// </summary>
 /// <remarks>
@@ -16,7 +16,7 @@ namespace KernelTls.IO;
 /// <code>
 /// Wait ──readable──▶ Socket (kernel) | OpenSsl            Socket ──nothing has arrived──▶ Wait
 /// Wait, Socket ──control record, refused record──▶ OpenSsl ──nothing left──▶ Wait
-/// OpenSsl ──must send first──▶ OpenSslAfterRoom | OpenSslAfterCertificate ──sent──▶ OpenSsl
+/// OpenSsl ──must send first──▶ OpenSslWhenWritable | OpenSslAfterCertificate ──sent──▶ OpenSsl
 /// OpenSsl ──close_notify──▶ Ended                         any ──failure──▶ later reads throw the same exception
 /// </code>
 /// <para>
@@ -32,10 +32,10 @@ internal sealed partial class RecordReader
     private readonly TlsSender _sender;
     private readonly SocketReceiver _socket;
     private readonly bool _canRekey;
-    private readonly Action? _keepSession;
+    private readonly Action? _storeSession;
     private ReceiveBuffer _buffer;
     private HandshakeMessageLimiter _limiter = new(TimeProvider.System);
-    private long _messagesTaken;
+    private long _messagesRead;
     private Exception? _failure;
 
     /// <summary>
@@ -48,14 +48,14 @@ internal sealed partial class RecordReader
 
     /// <inheritdoc cref="TlsReceiver(TlsConnection, TlsSender, SocketReceiver, bool, bool, bool, Action?, Action)" path="/param"/>
     public RecordReader(
-        TlsConnection connection, TlsSender sender, SocketReceiver socket, bool kernel, bool pending, bool canRekey, Action? keepSession)
+        TlsConnection connection, TlsSender sender, SocketReceiver socket, bool kernel, bool pending, bool canRekey, Action? storeSession)
     {
         _connection = connection;
         _sender = sender;
         _socket = socket;
         IsKernel = kernel;
         _canRekey = canRekey;
-        _keepSession = keepSession;
+        _storeSession = storeSession;
         Source = pending || !kernel ? ReadSource.OpenSsl : ReadSource.Wait;
     }
 
@@ -74,16 +74,16 @@ internal sealed partial class RecordReader
     /// <summary>Gets the source to use when the last one has nothing more. A lost connection is not waited for.</summary>
     private ReadSource Next => _lost is null ? ReadSource.Wait : ReadSource.Socket;
 
-    /// <summary>Takes bytes, the end of the stream, or an earlier failure, without waiting.</summary>
+    /// <summary>Reads bytes, the end of the stream, or an earlier failure, without waiting.</summary>
     /// <param name="buffer">The caller's buffer.</param>
-    /// <param name="taken">The number of bytes taken: 0 at the end, and for an empty buffer if data is ready.</param>
+    /// <param name="bytesRead">The number of bytes read: 0 at the end, and for an empty buffer if data is ready.</param>
     /// <returns><see langword="false"/> if <see cref="Source"/> is one that the caller must wait for.</returns>
-    public bool TryTake(Span<byte> buffer, out int taken)
+    public bool TryRead(Span<byte> buffer, out int bytesRead)
     {
-        taken = 0;
+        bytesRead = 0;
         if (!_buffer.IsEmpty)
         {
-            taken = _buffer.Take(buffer);
+            bytesRead = _buffer.Read(buffer);
             return true;
         }
 
@@ -95,14 +95,14 @@ internal sealed partial class RecordReader
                 case ReadSource.Ended:
                     return true;
                 case ReadSource.Socket:
-                    if (TryTakeFromSocket(buffer, out taken))
+                    if (TryReadFromSocket(buffer, out bytesRead))
                     {
                         return true;
                     }
 
                     break;
                 case ReadSource.OpenSsl:
-                    if (TryTakeFromOpenSsl(buffer, out taken))
+                    if (TryReadFromOpenSsl(buffer, out bytesRead))
                     {
                         return true;
                     }
@@ -117,18 +117,18 @@ internal sealed partial class RecordReader
     /// <summary>Processes the result of a receive into memory.</summary>
     /// <param name="result">The result.</param>
     /// <param name="hasMore">Whether the next read need not wait.</param>
-    /// <param name="taken">The number of bytes received.</param>
+    /// <param name="bytesRead">The number of bytes received.</param>
     /// <returns><see langword="false"/> if the receive returned no data.</returns>
-    public bool TryProcessReceive(SocketReceiveResult result, bool hasMore, out int taken)
+    public bool TryProcessReceive(SocketReceiveResult result, bool hasMore, out int bytesRead)
     {
-        taken = result.Bytes;
+        bytesRead = result.Bytes;
         if (result.Error != SocketError.Success)
         {
             HandleError(result);
             return false;
         }
 
-        if (taken == 0)
+        if (bytesRead == 0)
         {
             if (_lost is not null)
             {
@@ -170,9 +170,9 @@ internal sealed partial class RecordReader
     /// <summary>Returns the buffer to the pool.</summary>
     public void ReleaseBuffer() => _buffer.Release();
 
-    private bool TryTakeFromSocket(Span<byte> buffer, out int taken)
+    private bool TryReadFromSocket(Span<byte> buffer, out int bytesRead)
     {
-        taken = 0;
+        bytesRead = 0;
         bool direct = buffer.Length >= SmallRead;
         if ((direct ? _socket.TryReceive(buffer) : _buffer.Fill(_socket)) is not { } result)
         {
@@ -181,20 +181,20 @@ internal sealed partial class RecordReader
         }
 
         // A receive that filled its buffer has probably left something.
-        if (!TryProcessReceive(result, hasMore: result.Bytes == (direct ? buffer.Length : ReceiveBuffer.Capacity), out taken))
+        if (!TryProcessReceive(result, hasMore: result.Bytes == (direct ? buffer.Length : ReceiveBuffer.Capacity), out bytesRead))
         {
             return false;
         }
 
-        taken = direct ? taken : _buffer.Take(buffer);
+        bytesRead = direct ? bytesRead : _buffer.Read(buffer);
         return true;
     }
 
-    private bool TryTakeFromOpenSsl(Span<byte> buffer, out int taken)
+    private bool TryReadFromOpenSsl(Span<byte> buffer, out int bytesRead)
     {
-        taken = 0;
+        bytesRead = 0;
         NativeResult result = _connection.Read(buffer);
-        NoteSession(result);
+        StoreNewSession(result);
         CountMessages(result);
         if (result.KeyUpdateDue)
         {
@@ -206,7 +206,7 @@ internal sealed partial class RecordReader
             case NativeStatus.Ok:
                 // SSL_read may have fetched data along with a control record. It is called until it has returned all of it.
                 Source = result.Pending || !IsKernel ? ReadSource.OpenSsl : Next;
-                taken = (int)result.Bytes;
+                bytesRead = (int)result.Bytes;
                 _limiter.AddReceivedData();
                 return true;
             case NativeStatus.WantRead:
@@ -214,7 +214,7 @@ internal sealed partial class RecordReader
                 Source = result.Pending && result.Messages > 0 ? ReadSource.OpenSsl : Next;
                 return false;
             case NativeStatus.WantWrite:
-                Source = ReadSource.OpenSslAfterRoom;
+                Source = ReadSource.OpenSslWhenWritable;
                 return false;
             case NativeStatus.WantCertificate:
                 Source = ReadSource.OpenSslAfterCertificate;
@@ -234,11 +234,11 @@ internal sealed partial class RecordReader
         }
     }
 
-    private void NoteSession(in NativeResult result)
+    private void StoreNewSession(in NativeResult result)
     {
         if (result.NewSession)
         {
-            _keepSession?.Invoke();
+            _storeSession?.Invoke();
         }
     }
 
@@ -246,11 +246,11 @@ internal sealed partial class RecordReader
     {
         if (result.Messages > 0)
         {
-            _messagesTaken += result.Messages;
+            _messagesRead += result.Messages;
             KtlsMeter.Received(result.Messages);
-            if (!_limiter.TryTake(result.Messages, _sender.RecordsSent))
+            if (!_limiter.TryAcquire(result.Messages, _sender.RecordsSent))
             {
-                throw Fail(TlsErrors.Flood());
+                throw Fail(TlsErrors.TooManyMessages());
             }
         }
     }

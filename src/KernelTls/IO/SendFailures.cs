@@ -15,7 +15,7 @@ internal sealed class SendFailures(TlsConnection connection, Socket socket, bool
     {
         OperationCanceledException or ObjectDisposedException => e,
         _ when gate.IsDisposed => new ObjectDisposedException(nameof(KtlsStream), e),
-        _ when RecordErrnoOf(e) is not 0 and int errno && TakeRefusal(errno) is { } failure => failure,
+        _ when RecordErrnoOf(e) is not 0 and int errno && ReadRefusedRecord(errno) is { } failure => failure,
         SocketException failure => TlsErrors.Socket(TlsErrors.CannotWrite, failure.SocketErrorCode),
         _ => e,
     };
@@ -34,7 +34,7 @@ internal sealed class SendFailures(TlsConnection connection, Socket socket, bool
     /// If the send reported only a failure and the application then closed the connection, the peer would get no alert. OpenSSL
     /// is given the error, because a read that was woken at the same time may have taken it from the socket already.
     /// </remarks>
-    private Exception? TakeRefusal(int errno)
+    private Exception? ReadRefusedRecord(int errno)
     {
         try
         {

@@ -79,7 +79,7 @@ internal sealed class SendGate
 
         if (IsOpen)
         {
-            _keys?.LookForRequests();
+            _keys?.CheckForKeyUpdateRequests();
         }
 
         if (IsAnswerDue)

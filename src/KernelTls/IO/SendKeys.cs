@@ -23,14 +23,14 @@ internal sealed class SendKeys
     private const int MaxBytesBetweenAnswers = 64 * 1024;
 
     /// <summary>Number of records sent between two checks for unread control records: 1 MiB of full records.</summary>
-    private const int RecordsBetweenLooks = 64;
+    private const int RecordsBetweenChecks = 64;
 
     private readonly SendGate _gate;
     private readonly OpenSslWriter _writer;
     private readonly Socket _socket;
     private readonly KeyUpdates _updates;
     private RecordBudget _budget;
-    private long _nextLook = RecordsBetweenLooks;
+    private long _nextCheck = RecordsBetweenChecks;
     private volatile bool _isAnswerDue;
 
     /// <param name="gate">The gate of the connection.</param>
@@ -48,8 +48,8 @@ internal sealed class SendKeys
         gate.Attach(this);
     }
 
-    /// <summary>Gets or sets the function that takes the peer's control records while the application does not read.</summary>
-    public Action? TakeControlRecords { get; set; }
+    /// <summary>Gets or sets the function that reads the peer's control records while the application does not read.</summary>
+    public Action? DrainControlRecords { get; set; }
 
     /// <summary>Gets a value that indicates whether the peer's key can be changed. Thread-safe.</summary>
     public bool CanChangePeerKey => _updates.Receiving;
@@ -84,7 +84,7 @@ internal sealed class SendKeys
             _gate.IsIntact = true;
             if (!updated)
             {
-                throw TlsErrors.HalfMessage();
+                throw TlsErrors.IncompleteMessage();
             }
         }
         finally
@@ -121,24 +121,24 @@ internal sealed class SendKeys
         }
     }
 
-    /// <summary>Lets the receiver take a KeyUpdate that requests an answer, unless a read is pending.</summary>
-    public void LookForRequests()
+    /// <summary>Lets the receiver read a KeyUpdate that requests an answer, unless a read is pending.</summary>
+    public void CheckForKeyUpdateRequests()
     {
-        if (_budget.Sent >= _nextLook && _gate.IsOpen)
+        if (_budget.Sent >= _nextCheck && _gate.IsOpen)
         {
-            _nextLook = _budget.Sent + RecordsBetweenLooks;
-            TakeControlRecords?.Invoke();
+            _nextCheck = _budget.Sent + RecordsBetweenChecks;
+            DrainControlRecords?.Invoke();
         }
     }
 
     /// <summary>Reserves records for all of <paramref name="bytes"/>. Returns <see langword="false"/>, and reserves none, if the key has too few left.</summary>
-    public bool TryReserve(long bytes) => _budget.TryTake(bytes);
+    public bool TryReserve(long bytes) => _budget.TryReserve(bytes);
 
-    /// <summary>Returns whether all of <paramref name="bytes"/> may be sent before a KeyUpdate. The caller then calls <see cref="Take"/>.</summary>
+    /// <summary>Returns whether all of <paramref name="bytes"/> may be sent before a KeyUpdate. The caller then calls <see cref="Consume"/>.</summary>
     public bool Allows(long bytes) => !AnswerGoesFirst && _budget.Allow(bytes) == bytes;
 
-    /// <summary>Takes the records of bytes that were sent after <see cref="Allows"/> or <see cref="AllowNow"/>.</summary>
-    public void Take(long bytes) => _budget.Take(bytes);
+    /// <summary>Counts the records of bytes that were sent after <see cref="Allows"/> or <see cref="AllowNow"/>.</summary>
+    public void Consume(long bytes) => _budget.Consume(bytes);
 
     /// <summary>
     /// Reserves records for as many of <paramref name="bytes"/> as may be sent next, and returns how many that is. An answer to the
@@ -157,15 +157,15 @@ internal sealed class SendKeys
         return reserved > 0 ? reserved : ReserveLater(bytes);
     }
 
-    /// <summary>Returns how many of <paramref name="bytes"/> may be sent now, or 0 if a KeyUpdate must be sent first. The caller then calls <see cref="Take"/>.</summary>
+    /// <summary>Returns how many of <paramref name="bytes"/> may be sent now, or 0 if a KeyUpdate must be sent first. The caller then calls <see cref="Consume"/>.</summary>
     public long AllowNow(long bytes)
     {
-        LookForRequests();
+        CheckForKeyUpdateRequests();
         _gate.ThrowIfAbandoned();
         return AnswerGoesFirst ? 0 : _budget.Allow(bytes);
     }
 
-    /// <summary>Sends the KeyUpdate that is due, and returns how many of <paramref name="bytes"/> may be sent then. The caller then calls <see cref="Take"/>.</summary>
+    /// <summary>Sends the KeyUpdate that is due, and returns how many of <paramref name="bytes"/> may be sent then. The caller then calls <see cref="Consume"/>.</summary>
     public async ValueTask<long> AllowLaterAsync(long bytes, CancellationToken cancellationToken)
     {
         if (AnswerGoesFirst)
@@ -186,7 +186,7 @@ internal sealed class SendKeys
     private long ReserveNow(long bytes)
     {
         long allowed = AllowNow(Math.Min(bytes, MaxBytesBetweenAnswers));
-        _budget.Take(allowed);
+        _budget.Consume(allowed);
         return allowed;
     }
 
@@ -203,7 +203,7 @@ internal sealed class SendKeys
     private async ValueTask<long> ReserveLaterAsync(long bytes, CancellationToken cancellationToken)
     {
         long allowed = await AllowLaterAsync(Math.Min(bytes, MaxBytesBetweenAnswers), cancellationToken).ConfigureAwait(false);
-        _budget.Take(allowed);
+        _budget.Consume(allowed);
         return allowed;
     }
 
@@ -219,14 +219,14 @@ internal sealed class SendKeys
         await _writer.WaitUntilWritableAsync(cancellationToken).ConfigureAwait(false);
         if (!await TryUpdateAsync(requestPeer: false, KeyUpdateCause.RecordLimit).ConfigureAwait(false))
         {
-            throw TlsErrors.HalfMessage();
+            throw TlsErrors.IncompleteMessage();
         }
     }
 
     /// <summary>Sends a KeyUpdate. Returns <see langword="false"/>, and sends nothing, if only half of a handshake message of the peer has arrived.</summary>
     private async Task<bool> TryUpdateAsync(bool requestPeer, KeyUpdateCause cause)
     {
-        bool isHalfMessage = false;
+        bool isIncomplete = false;
         await _writer.WriteAsync(
             c =>
             {
@@ -235,17 +235,17 @@ internal sealed class SendKeys
                     throw TlsErrors.Rekey(null);
                 }
 
-                isHalfMessage = result.Status == NativeStatus.WantRead;
-                return isHalfMessage ? default : result;
+                isIncomplete = result.Status == NativeStatus.WantRead;
+                return isIncomplete ? default : result;
             },
             _gate.Disposed).ConfigureAwait(false);
-        if (!isHalfMessage)
+        if (!isIncomplete)
         {
             _budget.Renew();
             KtlsEventSource.Log.KeyUpdated(cause);
             KtlsMeter.KeyUpdated(cause);
         }
 
-        return !isHalfMessage;
+        return !isIncomplete;
     }
 }

@@ -48,7 +48,7 @@ internal sealed class SocketPoller
     /// <summary>
     /// Returns a token for <paramref name="report"/>, which is called once, on the poller's thread, and must not block.
     /// </summary>
-    public long Expect(Action<Exception?> report)
+    public long Register(Action<Exception?> report)
     {
         long token = Interlocked.Increment(ref _lastToken);
         _reports[token] = report;
@@ -56,7 +56,7 @@ internal sealed class SocketPoller
     }
 
     /// <summary>Removes a report. A report that is in progress may still be called.</summary>
-    public void Forget(long token) => _reports.TryRemove(token, out _);
+    public void Unregister(long token) => _reports.TryRemove(token, out _);
 
     private unsafe int Start()
     {

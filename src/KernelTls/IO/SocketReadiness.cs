@@ -87,14 +87,14 @@ internal static class SocketReadiness
             if (!s_waits.TryGetValue(socket, out SocketWait? wait))
             {
                 wait = new SocketWait(socket);
-                wait.Token = s_poller.Expect(failure => Complete(wait, failure));
+                wait.Token = s_poller.Register(failure => Complete(wait, failure));
                 s_waits.Add(socket, wait);
             }
 
-            int errno = KtlsNative.KtlsNative_PollerArm(poller, wait.Descriptor, wait.What | what, wait.Token);
+            int errno = KtlsNative.KtlsNative_PollerArm(poller, wait.Descriptor, wait.Events | what, wait.Token);
             if (errno == 0)
             {
-                wait.What |= what;
+                wait.Events |= what;
                 wait.Waiters.Add(waiter);
                 return;
             }
@@ -144,7 +144,7 @@ internal static class SocketReadiness
     private static void Remove(SocketWait wait)
     {
         s_waits.Remove(wait.Socket);
-        s_poller.Forget(wait.Token);
+        s_poller.Unregister(wait.Token);
         _ = KtlsNative.KtlsNative_PollerDisarm(s_poller.Descriptor, wait.Descriptor);
         wait.Socket.DangerousRelease();
     }

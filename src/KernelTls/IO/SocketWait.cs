@@ -26,7 +26,7 @@ internal sealed class SocketWait
     public List<TaskCompletionSource> Waiters { get; } = [];
 
     /// <summary>Gets or sets the union of what the waiters wait for.</summary>
-    public NativeWait What { get; set; }
+    public NativeWait Events { get; set; }
 
     /// <summary>
     /// Gets or sets the token by which the poller reports the socket. It is never reused for another registration.

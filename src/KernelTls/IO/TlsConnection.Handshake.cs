@@ -13,7 +13,7 @@ namespace KernelTls.IO;
 internal partial class TlsConnection
 {
     /// <summary>Performs one handshake step. The verifier is called back during it.</summary>
-    public unsafe NativeResult Handshake(PeerVerifier verifier) => Judged(verifier, &KtlsNative.KtlsNative_Handshake, out _);
+    public unsafe NativeResult Handshake(PeerVerifier verifier) => RunVerifiedStep(verifier, &KtlsNative.KtlsNative_Handshake, out _);
 
     /// <summary>
     /// Performs one step of requesting the client's certificate after the handshake (RFC 8446, section 4.6.2).
@@ -21,7 +21,7 @@ internal partial class TlsConnection
     /// <returns>False if the certificate cannot be requested on this connection.</returns>
     public unsafe bool TryRequestCertificate(PeerVerifier verifier, out NativeResult result)
     {
-        result = Judged(verifier, &KtlsNative.KtlsNative_RequestCertificate, out bool supported);
+        result = RunVerifiedStep(verifier, &KtlsNative.KtlsNative_RequestCertificate, out bool supported);
         return supported;
     }
 
@@ -36,7 +36,7 @@ internal partial class TlsConnection
         }
     }
 
-    private unsafe NativeResult Judged(
+    private unsafe NativeResult RunVerifiedStep(
         PeerVerifier verifier,
         delegate*<SafeTlsConnectionHandle, int, delegate* unmanaged<nint, nint*, int, int>, nint, NativeResult*, int> step,
         out bool supported)

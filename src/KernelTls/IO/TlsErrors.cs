@@ -30,7 +30,7 @@ internal static class TlsErrors
     public static Exception Handshake(in NativeResult result) => result.Status switch
     {
         NativeStatus.UnexpectedEof => new IOException("The peer closed the connection during the TLS handshake."),
-        NativeStatus.CloseNotify when RuntimeBehavior.TakesCloseNotifyForEnd =>
+        NativeStatus.CloseNotify when RuntimeBehavior.TreatsCloseNotifyAsEnd =>
             new IOException("The peer ended the TLS connection during the handshake (close_notify)."),
         NativeStatus.CloseNotify => new AuthenticationException("The peer ended the TLS connection during the handshake (close_notify)."),
         NativeStatus.Syscall when result.SysErrno == Errno.KeyExpired => Fragmented(),
@@ -108,10 +108,10 @@ internal static class TlsErrors
     /// <summary>
     /// Returns the exception for a key that cannot change now. Nothing was sent, and the connection is unchanged.
     /// </summary>
-    public static IOException HalfMessage() =>
+    public static IOException IncompleteMessage() =>
         new("Only a part of a handshake message from the peer has been read. The key cannot be changed before a read has received the rest. Nothing was sent.");
 
-    public static KtlsRekeyException Flood() =>
+    public static KtlsRekeyException TooManyMessages() =>
         new(KtlsRekeyFailure.Flood, $"The peer sent more than {HandshakeMessageLimiter.Burst} KeyUpdates, tickets or other "
             + "handshake messages without data between them, and one more for each record sent to it. Such messages only "
             + "consume resources, so the connection was ended.");

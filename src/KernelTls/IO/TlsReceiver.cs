@@ -3,7 +3,7 @@ using System.Net.Sockets;
 namespace KernelTls.IO;
 
 /// <summary>
-/// Represents the receiving half of a connection. <see cref="RecordReader"/> takes the bytes that have arrived; this type and
+/// Represents the receiving half of a connection. <see cref="RecordReader"/> reads the bytes that have arrived; this type and
 /// <see cref="ReadOperation"/> wait for more. One read may be pending at a time.
 /// </summary>
 /// <remarks>
@@ -21,18 +21,18 @@ internal sealed class TlsReceiver : IDisposable
     // Values of _state.
     private const int Idle = 0;
     private const int Reading = 1;
-    private const int TakingControlRecords = 2;
+    private const int DrainingControlRecords = 2;
 
     private readonly RecordReader _reader;
     private readonly SocketReceiver _socket;
     private readonly TlsConnection _connection;
     private readonly TlsSender _sender;
-    private readonly Action _certificateShown;
+    private readonly Action _certificateSent;
     private ReadOperation? _spareOperation;
     private int _state;
 
-    /// <summary>Held while control records are taken. A read that begins meanwhile waits until the current message is complete.</summary>
-    private readonly Lock _takingControlRecords = new();
+    /// <summary>Held while control records are drained. A read that begins meanwhile waits until the current message is complete.</summary>
+    private readonly Lock _drainingControlRecords = new();
     private volatile bool _readIsWaiting;
 
     /// <param name="connection">The connection.</param>
@@ -41,8 +41,8 @@ internal sealed class TlsReceiver : IDisposable
     /// <param name="kernel">Whether the kernel decrypts.</param>
     /// <param name="pending">Whether OpenSSL holds bytes from the last flight of the handshake.</param>
     /// <param name="canRekey">Whether the kernel accepts a second key.</param>
-    /// <param name="keepSession">The action that stores a session of the server, or <see langword="null"/> if none is wanted.</param>
-    /// <param name="certificateShown">The action to call after a request after the handshake was answered with the own certificate.</param>
+    /// <param name="storeSession">The action that stores a session of the server, or <see langword="null"/> if none is wanted.</param>
+    /// <param name="certificateSent">The action to call after a request after the handshake was answered with the own certificate.</param>
     public TlsReceiver(
         TlsConnection connection,
         TlsSender sender,
@@ -50,14 +50,14 @@ internal sealed class TlsReceiver : IDisposable
         bool kernel,
         bool pending,
         bool canRekey,
-        Action? keepSession,
-        Action certificateShown)
+        Action? storeSession,
+        Action certificateSent)
     {
-        _reader = new RecordReader(connection, sender, socket, kernel, pending, canRekey, keepSession);
+        _reader = new RecordReader(connection, sender, socket, kernel, pending, canRekey, storeSession);
         _socket = socket;
         _connection = connection;
         _sender = sender;
-        _certificateShown = certificateShown;
+        _certificateSent = certificateSent;
     }
 
     /// <summary>Reads bytes. Returns 0 at the end of the stream, and for an empty buffer when data is ready.</summary>
@@ -76,19 +76,19 @@ internal sealed class TlsReceiver : IDisposable
         try
         {
             short version = operation.Begin(buffer, cancellationToken);
-            if (operation.TryRun(out int taken))
+            if (operation.TryRun(out int bytesRead))
             {
-                operation.Forget();
+                operation.ClearReferences();
                 _spareOperation = operation;
                 EndRead();
-                return new ValueTask<int>(taken);
+                return new ValueTask<int>(bytesRead);
             }
 
             return new ValueTask<int>(operation, version);
         }
         catch (Exception e)
         {
-            operation.Forget();
+            operation.ClearReferences();
             EndRead();
             return ValueTask.FromException<int>(Translate(e));
         }
@@ -100,14 +100,14 @@ internal sealed class TlsReceiver : IDisposable
         BeginRead();
         try
         {
-            int taken;
+            int bytesRead;
             bool isLate = false;
             if (_reader.Source == ReadSource.Wait)
             {
                 _reader.EndWait();
             }
 
-            while (!_reader.TryTake(buffer, out taken))
+            while (!_reader.TryRead(buffer, out bytesRead))
             {
                 if (_reader.Source != ReadSource.Wait)
                 {
@@ -125,7 +125,7 @@ internal sealed class TlsReceiver : IDisposable
                 }
             }
 
-            return taken;
+            return bytesRead;
         }
         catch (Exception e) when (Translate(e) is var translated && translated != e)
         {
@@ -142,7 +142,7 @@ internal sealed class TlsReceiver : IDisposable
     /// request for a certificate after the handshake (RFC 8446, section 4.6.2).
     /// </summary>
     /// <exception cref="NotSupportedException">A read is pending.</exception>
-    public async Task RunAloneAsync(Func<Task> work)
+    public async Task RunExclusiveAsync(Func<Task> work)
     {
         BeginRead();
         try
@@ -161,27 +161,27 @@ internal sealed class TlsReceiver : IDisposable
     }
 
     /// <summary>
-    /// Takes the control records that have arrived, without waiting, unless a read is in progress. Otherwise an application
+    /// Reads the control records that have arrived, without waiting, unless a read is in progress. Otherwise an application
     /// that only sends would leave the peer's KeyUpdates unread, and the peer would repeat them with each record that it
     /// receives (RFC 8446, section 4.6.3). Called in the sender's turn.
     /// </summary>
-    public void TakeControlRecords()
+    public void DrainControlRecords()
     {
         if (Volatile.Read(ref _state) != Idle || !HasArrived())
         {
             return;
         }
 
-        lock (_takingControlRecords)
+        lock (_drainingControlRecords)
         {
-            if (Interlocked.CompareExchange(ref _state, TakingControlRecords, Idle) != Idle)
+            if (Interlocked.CompareExchange(ref _state, DrainingControlRecords, Idle) != Idle)
             {
                 return;
             }
 
             try
             {
-                while (!_readIsWaiting && _reader.CanTakeControlRecord && _reader.TryTakeControlRecord())
+                while (!_readIsWaiting && _reader.CanReadControlRecord && _reader.TryReadControlRecord())
                 {
                 }
             }
@@ -208,14 +208,14 @@ internal sealed class TlsReceiver : IDisposable
     /// <summary>Lets OpenSSL send the record that it must send before it can read.</summary>
     internal async Task CompletePendingSendAsync(CancellationToken cancellationToken)
     {
-        if (_reader.Source == ReadSource.OpenSslAfterRoom)
+        if (_reader.Source == ReadSource.OpenSslWhenWritable)
         {
             await SocketReadiness.WaitToWriteAsync(_connection.Socket, cancellationToken).ConfigureAwait(false);
         }
         else
         {
             await _sender.AnswerCertificateRequestAsync(cancellationToken).ConfigureAwait(false);
-            _certificateShown();
+            _certificateSent();
         }
 
         _reader.EndPendingSend();
@@ -238,7 +238,7 @@ internal sealed class TlsReceiver : IDisposable
         {
             case Reading:
                 throw new NotSupportedException("This method may not be called while another read operation is pending.");
-            case TakingControlRecords:
+            case DrainingControlRecords:
                 BeginReadAfterControlRecords();
                 break;
         }
@@ -249,7 +249,7 @@ internal sealed class TlsReceiver : IDisposable
         _readIsWaiting = true;
         try
         {
-            lock (_takingControlRecords)
+            lock (_drainingControlRecords)
             {
                 BeginRead();
             }

@@ -51,11 +51,11 @@ internal sealed class TlsSender
     /// <inheritdoc cref="SendKeys.RecordsSent"/>
     public long RecordsSent => _keys.RecordsSent;
 
-    /// <inheritdoc cref="SendKeys.TakeControlRecords"/>
-    public Action? TakeControlRecords
+    /// <inheritdoc cref="SendKeys.DrainControlRecords"/>
+    public Action? DrainControlRecords
     {
-        get => _keys.TakeControlRecords;
-        set => _keys.TakeControlRecords = value;
+        get => _keys.DrainControlRecords;
+        set => _keys.DrainControlRecords = value;
     }
 
     /// <summary>Sends all of <paramref name="data"/>. Sends nothing for empty data, because TLS has no use for empty records.</summary>
@@ -197,7 +197,7 @@ internal sealed class TlsSender
             }
             finally
             {
-                _gate.IsIntact = section.Left == 0 || !section.Begun;
+                _gate.IsIntact = section.Remaining == 0 || !section.HasStarted;
                 _gate.AnswerAndExit();
             }
         }
@@ -244,7 +244,7 @@ internal sealed class TlsSender
 
     /// <summary>Runs <paramref name="work"/> and prevents other sends while it runs.</summary>
     /// <exception cref="NotSupportedException">A write is pending.</exception>
-    public async Task RunAloneAsync(Func<Task> work, CancellationToken cancellationToken)
+    public async Task RunExclusiveAsync(Func<Task> work, CancellationToken cancellationToken)
     {
         BeginWrite();
         try
@@ -374,7 +374,7 @@ internal sealed class TlsSender
         while (!data.IsEmpty)
         {
             long sent = _kernelWriter.WriteNow(data, out long offered);
-            _keys.Take(sent);
+            _keys.Consume(sent);
             data = data.Slice(sent);
             if (sent < offered)
             {

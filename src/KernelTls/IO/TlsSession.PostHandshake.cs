@@ -31,7 +31,7 @@ internal sealed partial class TlsSession
         }
 
         PeerVerifier verifier = new(stream, Settings with { PeerCertificateRequired = true }, static () => { });
-        await Receiver.RunAloneAsync(() => Sender.RunAloneAsync(
+        await Receiver.RunExclusiveAsync(() => Sender.RunExclusiveAsync(
             () => RequestCertificateAsync(verifier, cancellationToken), cancellationToken)).ConfigureAwait(false);
     }
 

@@ -24,7 +24,7 @@ internal sealed partial class TlsSession : IDisposable
     private readonly SessionMetadata _metadata;
     private readonly KtlsOffload? _counted;
     private KtlsOffload _offload;
-    private bool _askedKernel;
+    private bool _isHardwareQueried;
     private int _reported;
     private bool _disposed;
 
@@ -85,7 +85,7 @@ internal sealed partial class TlsSession : IDisposable
             facts.ReceiveSwitched,
             info.Pending != 0,
             platform.CanRekey,
-            settings.Resumes ? KeepSession : null,
+            settings.Resumes ? StoreSession : null,
             () => LocalCertificate = Settings.Certificate?.TargetCertificate);
 
         // Between a certificate request and its answer OpenSSL writes nothing, and the answer must come from a read.
@@ -94,12 +94,12 @@ internal sealed partial class TlsSession : IDisposable
         {
             // Otherwise a KeyUpdate ends the connection, which must not happen before the data that this end sends has
             // arrived.
-            Sender.TakeControlRecords = Receiver.TakeControlRecords;
+            Sender.DrainControlRecords = Receiver.DrainControlRecords;
         }
 
         if (settings.Resumes)
         {
-            KeepSession();
+            StoreSession();
         }
 
         KtlsEventSource.Log.CountConnection(1);
@@ -140,17 +140,17 @@ internal sealed partial class TlsSession : IDisposable
     /// <summary>
     /// Gets the same as <see cref="Offload"/>, without querying whether a device does the kernel's work.
     /// </summary>
-    public KtlsOffload Planned => _offload;
+    public KtlsOffload PlannedOffload => _offload;
 
     /// <summary>Gets the data paths. Whether a device does the kernel's work is queried once, on first use.</summary>
     public KtlsOffload Offload
     {
         get
         {
-            if (!_askedKernel && (_offload.Send == KtlsDataPath.Kernel || _offload.Receive == KtlsDataPath.Kernel))
+            if (!_isHardwareQueried && (_offload.Send == KtlsDataPath.Kernel || _offload.Receive == KtlsDataPath.Kernel))
             {
-                _offload = AskKernel(_offload);
-                _askedKernel = true;
+                _offload = QueryHardwareOffload(_offload);
+                _isHardwareQueried = true;
             }
 
             return _offload;
@@ -158,9 +158,9 @@ internal sealed partial class TlsSession : IDisposable
     }
 
     /// <summary>
-    /// Notes that the runtime's event source counts this connection as open, so that its end is reported.
+    /// Records that the runtime's event source counts this connection as open, so that its end is reported.
     /// </summary>
-    public void NoteReportedOpen()
+    public void MarkReportedOpen()
     {
         if (Interlocked.CompareExchange(ref _reported, ReportedOpen, 0) != 0)
         {
@@ -211,7 +211,7 @@ internal sealed partial class TlsSession : IDisposable
     /// <summary>
     /// Stores a session that the server sent, so that later connections of the same kind may resume it.
     /// </summary>
-    private void KeepSession()
+    private void StoreSession()
     {
         if (_connection.TakeSession() is { } session)
         {
@@ -219,7 +219,7 @@ internal sealed partial class TlsSession : IDisposable
         }
     }
 
-    private unsafe KtlsOffload AskKernel(KtlsOffload offload)
+    private unsafe KtlsOffload QueryHardwareOffload(KtlsOffload offload)
     {
         SocketInfo info;
         try

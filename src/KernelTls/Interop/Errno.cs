@@ -30,5 +30,5 @@ internal static class Errno
     public static bool IsDenial(int errno) => errno is NotPermitted or AccessDenied;
 
     /// <summary>Returns whether the same call may succeed later.</summary>
-    public static bool IsPassing(int errno) => errno is Again or NoMemory or NoBuffers;
+    public static bool IsTransient(int errno) => errno is Again or NoMemory or NoBuffers;
 }

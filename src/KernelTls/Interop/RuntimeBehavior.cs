@@ -26,5 +26,5 @@ internal static class RuntimeBehavior
     /// Gets a value that indicates whether close_notify during the handshake counts as an end of stream. .NET 10 throws
     /// an authentication failure.
     /// </summary>
-    public static bool TakesCloseNotifyForEnd { get; } = Environment.Version.Major >= Net11;
+    public static bool TreatsCloseNotifyAsEnd { get; } = Environment.Version.Major >= Net11;
 }

@@ -6,7 +6,7 @@ namespace KernelTls.Offload;
 /// <summary>Contains everything that the offload plan depends on, collected after the handshake.</summary>
 /// <param name="KernelFallbackReason">None if kernel TLS was requested; otherwise the reason why not.</param>
 /// <param name="OpenSsl">The version of the loaded OpenSSL.</param>
-/// <param name="Kernel">The abilities of the kernel.</param>
+/// <param name="Kernel">The capabilities of the kernel.</param>
 /// <param name="Protocol">The negotiated version.</param>
 /// <param name="CipherSuite">The negotiated suite.</param>
 /// <param name="SendSwitched">
@@ -21,7 +21,7 @@ namespace KernelTls.Offload;
 internal readonly record struct OffloadFacts(
     KtlsFallbackReason KernelFallbackReason,
     Version OpenSsl,
-    KernelAbilities Kernel,
+    KernelCapabilities Kernel,
     SslProtocols Protocol,
     TlsCipherSuite CipherSuite,
     bool SendSwitched,

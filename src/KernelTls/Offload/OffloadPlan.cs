@@ -22,7 +22,7 @@ internal static class OffloadPlan
     /// <see cref="KtlsFallbackReason.None"/>.
     /// </summary>
     public static KtlsFallbackReason PredictFallback(
-        KtlsDirections direction, SslProtocols protocol, TlsCipherSuite suite, Version openSsl, KernelAbilities kernel)
+        KtlsDirections direction, SslProtocols protocol, TlsCipherSuite suite, Version openSsl, KernelCapabilities kernel)
     {
         if (protocol is not (SslProtocols.Tls12 or SslProtocols.Tls13))
         {

@@ -17,7 +17,7 @@ namespace KernelTls.Offload;
 internal sealed class Platform
 {
     // A failed trial may succeed later, when descriptors, memory or a loopback device are available.
-    private static readonly Reconsidered<Platform> s_current = new(
+    private static readonly RefreshingValue<Platform> s_current = new(
         Detect, p => p.KernelReason != KtlsFallbackReason.ProbeFailed, TimeSpan.FromSeconds(5), TimeProvider.System);
 
     private Platform(KtlsFallbackReason directReason, KtlsFallbackReason kernelReason)
@@ -40,7 +40,7 @@ internal sealed class Platform
 
     public LibraryCapabilities OpenSslCapabilities { get; private init; }
 
-    public KernelAbilities Kernel { get; private init; } = KernelAbilities.Nothing;
+    public KernelCapabilities Kernel { get; private init; } = KernelCapabilities.Nothing;
 
     /// <summary>
     /// Gets the detail behind a reason, for messages, such as a missing symbol or a loader's error, or an empty string.
@@ -137,7 +137,7 @@ internal sealed class Platform
             OpenSslVersion = DecodeVersion(info.OpenSslVersion),
             OpenSslText = NativeText.Decode(info.VersionText),
             OpenSslCapabilities = info.Capabilities,
-            Kernel = errno == 0 && probe.UlpErrno == 0 ? new KernelAbilities(probe) : KernelAbilities.Nothing,
+            Kernel = errno == 0 && probe.UlpErrno == 0 ? new KernelCapabilities(probe) : KernelCapabilities.Nothing,
             Detail = runtimeDetail.Length != 0 ? runtimeDetail
                 : errno != 0 ? $"errno {errno}"
                 : probe.UlpErrno != 0 ? $"TCP_ULP: errno {probe.UlpErrno}"
@@ -151,7 +151,7 @@ internal sealed class Platform
     /// <param name="probe">The results of the probe.</param>
     internal static KtlsFallbackReason GetFallbackReason(int errno, in KernelProbe probe) =>
         Errno.IsDenial(errno) || Errno.IsDenial(probe.UlpErrno) ? KtlsFallbackReason.NotPermitted
-        : errno != 0 || Errno.IsPassing(probe.UlpErrno) ? KtlsFallbackReason.ProbeFailed
+        : errno != 0 || Errno.IsTransient(probe.UlpErrno) ? KtlsFallbackReason.ProbeFailed
         : probe.UlpErrno != 0 ? KtlsFallbackReason.ModuleMissing
         : AreAllDenied(probe.Send) && AreAllDenied(probe.Receive) ? KtlsFallbackReason.NotPermitted
         : KtlsFallbackReason.None;

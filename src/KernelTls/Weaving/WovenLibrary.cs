@@ -46,7 +46,7 @@ internal sealed class WovenLibrary
         if (IsActive && HttpInternals.TryGetHandler(handler) is { ConnectCallback: null } underlying)
         {
             underlying.ConnectCallback =
-                new KtlsConnector(underlying, Options) { IsWoven = true, GivesRequestAsSender = true }.ConnectAsync;
+                new KtlsConnector(underlying, Options) { IsWoven = true, PassesRequestAsSender = true }.ConnectAsync;
         }
 
         return handler;

@@ -69,10 +69,10 @@ public static class WovenMembers
     /// <summary>Returns the callback that the application has set.</summary>
     public static Func<SocketsHttpConnectionContext, CancellationToken, ValueTask<Stream>>? get_ConnectCallback(
         SocketsHttpHandler handler) =>
-        KtlsConnector.WovenInto(handler) is { } connector ? connector.Inner : handler.ConnectCallback;
+        KtlsConnector.FindWoven(handler) is { } connector ? connector.Inner : handler.ConnectCallback;
 
     /// <summary>Has a woven handler connect by a callback of the application, and shake hands on what it gives.</summary>
     public static void set_ConnectCallback(
         SocketsHttpHandler handler, Func<SocketsHttpConnectionContext, CancellationToken, ValueTask<Stream>>? value) =>
-        handler.ConnectCallback = KtlsConnector.WovenInto(handler) is { } connector ? connector.Around(value) : value;
+        handler.ConnectCallback = KtlsConnector.FindWoven(handler) is { } connector ? connector.WithInner(value) : value;
 }

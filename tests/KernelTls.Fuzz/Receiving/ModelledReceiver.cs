@@ -39,8 +39,8 @@ internal sealed class ModelledReceiver : IDisposable
             kernel,
             pending: kernel && choices.Take(3) == 2,
             _world.CanRekey,
-            keepSession: null,
-            certificateShown: () => { });
+            storeSession: null,
+            certificateSent: () => { });
     }
 
     /// <summary>Reads until the end and beyond it: it must remain the end.</summary>

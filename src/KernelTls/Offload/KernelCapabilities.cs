@@ -7,13 +7,13 @@ namespace KernelTls.Offload;
 /// Describes what the running kernel accepts, as determined by the native probe: an errno per direction, version and
 /// cipher.
 /// </summary>
-internal sealed class KernelAbilities
+internal sealed class KernelCapabilities
 {
     private const int CipherCount = 4;
     private readonly int[] _send;
     private readonly int[] _receive;
 
-    public KernelAbilities(
+    public KernelCapabilities(
         int[] send,
         int[] receive,
         bool canRekeySend,
@@ -29,7 +29,7 @@ internal sealed class KernelAbilities
         CanZeroCopySendFile = canZeroCopySendFile;
     }
 
-    public KernelAbilities(in KernelProbe probe)
+    public KernelCapabilities(in KernelProbe probe)
         : this(
             ((ReadOnlySpan<int>)probe.Send).ToArray(),
             ((ReadOnlySpan<int>)probe.Receive).ToArray(),
@@ -40,7 +40,7 @@ internal sealed class KernelAbilities
     {
     }
 
-    public static KernelAbilities Nothing { get; } = new(NothingAccepted(), NothingAccepted(), false, false);
+    public static KernelCapabilities Nothing { get; } = new(NothingAccepted(), NothingAccepted(), false, false);
 
     /// <summary>Gets a value that indicates whether a second sending key is accepted (Linux 6.14).</summary>
     public bool CanRekeySend { get; }

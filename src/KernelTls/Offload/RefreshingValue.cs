@@ -11,37 +11,37 @@ namespace KernelTls.Offload;
 /// <param name="isFinal">The predicate that indicates whether a value is cached permanently.</param>
 /// <param name="pause">The time for which a value that is not final is used.</param>
 /// <param name="clock">The clock that measures the pause.</param>
-internal sealed class Reconsidered<T>(Func<T> find, Predicate<T> isFinal, TimeSpan pause, TimeProvider clock)
+internal sealed class RefreshingValue<T>(Func<T> find, Predicate<T> isFinal, TimeSpan pause, TimeProvider clock)
 {
     private readonly Lock _lock = new();
-    private volatile Answer? _answer;
+    private volatile Evaluation? _current;
 
     /// <summary>Gets a value that indicates whether the value has been determined.</summary>
-    public bool IsKnown => _answer is not null;
+    public bool IsKnown => _current is not null;
 
     public T Value
     {
         get
         {
-            Answer? known = _answer;
-            if (known is not null && (known.IsFinal || clock.GetElapsedTime(known.Found) < pause))
+            Evaluation? known = _current;
+            if (known is not null && (known.IsFinal || clock.GetElapsedTime(known.Timestamp) < pause))
             {
                 return known.Value;
             }
 
-            return known is null ? First() : Again(known);
+            return known is null ? GetFirst() : Refresh(known);
         }
     }
 
-    private T First()
+    private T GetFirst()
     {
         lock (_lock)
         {
-            return (_answer ??= Ask()).Value;
+            return (_current ??= Evaluate()).Value;
         }
     }
 
-    private T Again(Answer known)
+    private T Refresh(Evaluation known)
     {
         if (!_lock.TryEnter())
         {
@@ -50,12 +50,12 @@ internal sealed class Reconsidered<T>(Func<T> find, Predicate<T> isFinal, TimeSp
 
         try
         {
-            if (_answer == known)
+            if (_current == known)
             {
-                _answer = Ask();
+                _current = Evaluate();
             }
 
-            return _answer!.Value;
+            return _current!.Value;
         }
         finally
         {
@@ -63,11 +63,11 @@ internal sealed class Reconsidered<T>(Func<T> find, Predicate<T> isFinal, TimeSp
         }
     }
 
-    private Answer Ask()
+    private Evaluation Evaluate()
     {
         T value = find();
-        return new Answer(value, isFinal(value), clock.GetTimestamp());
+        return new Evaluation(value, isFinal(value), clock.GetTimestamp());
     }
 
-    private sealed record Answer(T Value, bool IsFinal, long Found);
+    private sealed record Evaluation(T Value, bool IsFinal, long Timestamp);
 }

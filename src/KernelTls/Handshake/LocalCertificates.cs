@@ -13,7 +13,7 @@ namespace KernelTls.Handshake;
 /// Searches for the private key in the same places as SslStream. Creating the context builds a chain to find the
 /// intermediate certificates to send. That happens once per certificate object; the result lives as long as the object.
 /// </remarks>
-internal static class OwnCertificates
+internal static class LocalCertificates
 {
     // The runtime's own switch: servers with a bare certificate fetch an OCSP response for stapling.
     private const string FetchOcspSwitch = "System.Net.Security.EnableServerOcspStaplingFromOnlyCertificateOnLinux";

@@ -5,13 +5,13 @@ namespace KernelTls.UnitTests;
 /// <summary>
 /// Tests that a value is determined once and kept, unless it is not final: then it is determined again after a while.
 /// </summary>
-public class ReconsideredTests
+public class RefreshingValueTests
 {
     [Fact]
     public void A_final_answer_is_found_once()
     {
         int asked = 0;
-        Reconsidered<int> answer = new(() => ++asked, isFinal: _ => true, TimeSpan.FromSeconds(5), new Clock());
+        RefreshingValue<int> answer = new(() => ++asked, isFinal: _ => true, TimeSpan.FromSeconds(5), new Clock());
 
         Assert.False(answer.IsKnown);
         Assert.Equal(1, answer.Value);
@@ -24,7 +24,7 @@ public class ReconsideredTests
     {
         int asked = 0;
         Clock clock = new();
-        Reconsidered<int> answer = new(() => ++asked, isFinal: a => a == 3, TimeSpan.FromSeconds(5), clock);
+        RefreshingValue<int> answer = new(() => ++asked, isFinal: a => a == 3, TimeSpan.FromSeconds(5), clock);
 
         Assert.Equal(1, answer.Value);
         clock.Advance(TimeSpan.FromSeconds(4.9));
@@ -44,9 +44,9 @@ public class ReconsideredTests
     {
         int asked = 0;
         Clock clock = new();
-        Reconsidered<int>? answer = null;
+        RefreshingValue<int>? answer = null;
         List<int> meanwhile = [];
-        answer = new Reconsidered<int>(
+        answer = new RefreshingValue<int>(
             () =>
             {
                 if (++asked == 2)
