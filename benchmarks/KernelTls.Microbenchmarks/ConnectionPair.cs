@@ -44,7 +44,7 @@ internal sealed class ConnectionPair : IDisposable
         server.NoDelay = true;
         SslStream ofClient = _mode.Create(new NetworkStream(client, ownsSocket: true));
         SslStream ofServer = _mode.Create(new NetworkStream(server, ownsSocket: true));
-        await Task.WhenAll(ofClient.ShakeClientAsync(_client), ofServer.ShakeServerAsync(_server));
+        await Task.WhenAll(ofClient.HandshakeAsClientAsync(_client), ofServer.HandshakeAsServerAsync(_server));
         return (ofClient, ofServer);
     }
 

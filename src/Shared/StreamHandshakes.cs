@@ -8,13 +8,13 @@ namespace KernelTls;
 /// </summary>
 internal static class StreamHandshakes
 {
-    public static Task ShakeClientAsync(
+    public static Task HandshakeAsClientAsync(
         this SslStream stream, SslClientAuthenticationOptions options, CancellationToken cancellationToken = default) =>
         stream is KtlsStream own
             ? own.AuthenticateAsClientAsync(options, cancellationToken)
             : stream.AuthenticateAsClientAsync(options, cancellationToken);
 
-    public static Task ShakeServerAsync(
+    public static Task HandshakeAsServerAsync(
         this SslStream stream, SslServerAuthenticationOptions options, CancellationToken cancellationToken = default) =>
         stream is KtlsStream own
             ? own.AuthenticateAsServerAsync(options, cancellationToken)

@@ -94,8 +94,8 @@ public class AlertTests
                 await using SslStream stream = Modes.Create(each, new NetworkStream(isServer ? sockets.Server : sockets.Client));
                 List<string> fallbacks = Fallbacks.Collect();
                 Task shaking = isServer
-                    ? stream.ShakeServerAsync(Handshakes.ServerOptions(Both))
-                    : stream.ShakeClientAsync(Handshakes.ClientOptions(Both));
+                    ? stream.HandshakeAsServerAsync(Handshakes.ServerOptions(Both))
+                    : stream.HandshakeAsClientAsync(Handshakes.ClientOptions(Both));
                 if (!isServer)
                 {
                     Assert.NotEqual(0, await raw.ReceiveAsync(new byte[16 * 1024]).WaitAsync(Limits.Wait));
@@ -137,7 +137,7 @@ public class AlertTests
         {
             using SocketPair sockets = await SocketPair.ConnectAsync();
             await using SslStream stream = Modes.Create(each, new NetworkStream(sockets.Client));
-            Task shaking = stream.ShakeClientAsync(Handshakes.ClientOptions(Both));
+            Task shaking = stream.HandshakeAsClientAsync(Handshakes.ClientOptions(Both));
             Assert.NotEqual(0, await sockets.Server.ReceiveAsync(new byte[16 * 1024]).WaitAsync(Limits.Wait));
             await sockets.Server.SendAsync(new byte[] { 21, 3, 3, 0, 2, 1, 0 });
             sockets.Server.Shutdown(SocketShutdown.Send);

@@ -59,8 +59,8 @@ public class ArgumentTests
 
         Assert.Throws<ArgumentNullException>(() => pair.Client.ShakeClient(null!));
         Assert.Throws<ArgumentNullException>(() => pair.Server.ShakeServer(null!));
-        await Assert.ThrowsAsync<ArgumentNullException>(() => pair.Client.ShakeClientAsync(null!));
-        await Assert.ThrowsAsync<ArgumentNullException>(() => pair.Server.ShakeServerAsync(null!));
+        await Assert.ThrowsAsync<ArgumentNullException>(() => pair.Client.HandshakeAsClientAsync(null!));
+        await Assert.ThrowsAsync<ArgumentNullException>(() => pair.Server.HandshakeAsServerAsync(null!));
     }
 
     [Theory]
@@ -113,8 +113,8 @@ public class ArgumentTests
     {
         await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
 
-        await Assert.ThrowsAsync<InvalidOperationException>(() => pair.Client.ShakeClientAsync(Handshakes.ClientOptions(version)));
-        await Assert.ThrowsAsync<InvalidOperationException>(() => pair.Server.ShakeServerAsync(Handshakes.ServerOptions(version)));
+        await Assert.ThrowsAsync<InvalidOperationException>(() => pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(version)));
+        await Assert.ThrowsAsync<InvalidOperationException>(() => pair.Server.HandshakeAsServerAsync(Handshakes.ServerOptions(version)));
         Assert.Throws<InvalidOperationException>(() => pair.Client.ShakeClient(Handshakes.ClientOptions(version)));
         await Assert.ThrowsAsync<InvalidOperationException>(() => pair.Client.AuthenticateAsClientAsync("localhost"));
 
@@ -127,12 +127,12 @@ public class ArgumentTests
     public async Task A_stream_does_not_shake_hands_twice_at_once(TlsMode mode)
     {
         await using TlsPair pair = await TlsPair.CreateAsync(mode, TlsMode.Stock);
-        Task first = pair.Client.ShakeClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13));
+        Task first = pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13));
 
         await Assert.ThrowsAsync<InvalidOperationException>(
-            () => pair.Client.ShakeClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)).InTime());
+            () => pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)).InTime());
 
-        await pair.Server.ShakeServerAsync(Handshakes.ServerOptions(SslProtocols.Tls13)).InTime();
+        await pair.Server.HandshakeAsServerAsync(Handshakes.ServerOptions(SslProtocols.Tls13)).InTime();
         await first.InTime();
     }
 
@@ -146,6 +146,6 @@ public class ArgumentTests
         SslClientAuthenticationOptions options = Handshakes.ClientOptions(SslProtocols.Tls13);
         options.RemoteCertificateValidationCallback = (_, _, _, _) => false;
 
-        await Assert.ThrowsAsync<InvalidOperationException>(() => stream.ShakeClientAsync(options).InTime());
+        await Assert.ThrowsAsync<InvalidOperationException>(() => stream.HandshakeAsClientAsync(options).InTime());
     }
 }

@@ -157,7 +157,7 @@ public class ChannelBindingTests
             ClientHandshake = s =>
             {
                 early = s.ContextOf();
-                return s.ShakeClientAsync(Handshakes.ClientOptions(version));
+                return s.HandshakeAsClientAsync(Handshakes.ClientOptions(version));
             },
         }.SucceedAsync();
 

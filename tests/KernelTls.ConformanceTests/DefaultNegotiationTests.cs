@@ -43,7 +43,7 @@ public class DefaultNegotiationTests
                 options.TargetHost = Host;
                 options.AllowTlsResume = resumes;
                 options.ApplicationProtocols = [SslApplicationProtocol.Http2, SslApplicationProtocol.Http11];
-                Task shaking = client.ShakeClientAsync(options);
+                Task shaking = client.HandshakeAsClientAsync(options);
                 string hello = HelloProbe.Describe(await HelloProbe.ReadRecordAsync(sockets.Server));
                 sockets.Server.Dispose();
                 await Assert.ThrowsAnyAsync<Exception>(() => shaking.InTime("the handshake to break off"));
@@ -126,7 +126,7 @@ public class DefaultNegotiationTests
         await using SslStream server = Modes.Create(mode, new NetworkStream(sockets.Server, ownsSocket: true));
         SslServerAuthenticationOptions options = Handshakes.ServerOptions(SslProtocols.None);
         options.ServerCertificateContext = Certificates.KindContext(key);
-        Task shaking = server.ShakeServerAsync(options);
+        Task shaking = server.HandshakeAsServerAsync(options);
         Task disposing = DisposeAfterAsync(shaking, server);
         TlsCipherSuite? chosen = await HelloProbe.OfferAsync(sockets.Client, suites);
         sockets.Client.Dispose();

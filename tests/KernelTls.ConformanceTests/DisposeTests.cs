@@ -86,7 +86,7 @@ public class DisposeTests
         Assert.Throws<ObjectDisposedException>(() => stream.ReadByte());
         Assert.Throws<ObjectDisposedException>(() => stream.WriteByte(1));
         await Assert.ThrowsAsync<ObjectDisposedException>(() => stream.ShutdownAsync());
-        await Assert.ThrowsAsync<ObjectDisposedException>(() => stream.ShakeClientAsync(Handshakes.ClientOptions(version)));
+        await Assert.ThrowsAsync<ObjectDisposedException>(() => stream.HandshakeAsClientAsync(Handshakes.ClientOptions(version)));
         Assert.Throws<ObjectDisposedException>(() => stream.SslProtocol);
         Assert.Throws<ObjectDisposedException>(() => stream.NegotiatedCipherSuite);
         Assert.Throws<ObjectDisposedException>(() => stream.RemoteCertificate);
@@ -243,7 +243,7 @@ public class DisposeTests
     public async Task A_handshake_ends_when_the_stream_is_disposed(TlsMode mode, SslProtocols version)
     {
         await using TlsPair pair = await TlsPair.CreateAsync(mode, TlsMode.Stock);
-        Task shaking = pair.Client.ShakeClientAsync(Handshakes.ClientOptions(version));
+        Task shaking = pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(version));
         await shaking.StaysPending();
 
         await pair.Client.DisposeAsync().InTime();

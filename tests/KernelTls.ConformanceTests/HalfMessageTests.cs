@@ -30,7 +30,7 @@ public class HalfMessageTests
         SslClientAuthenticationOptions options = Handshakes.ClientOptions(SslProtocols.Tls13);
         options.ClientCertificateContext = Certificates.ClientContext;
         options.AllowTlsResume = true;
-        await client.ShakeClientAsync(options).InTime("the handshake");
+        await client.HandshakeAsClientAsync(options).InTime("the handshake");
         await relay.FirstPassed.InTime("the first record behind the handshake");
 
         // The read processes the record that has arrived, and waits for the next.

@@ -153,8 +153,8 @@ public class HandshakeFailureTests
                 await using TlsPair pair = await TlsPair.CreateAsync(each, each);
                 using CancellationTokenSource source = new();
                 Task shaking = isServer
-                    ? pair.Server.ShakeServerAsync(Handshakes.ServerOptions(version), source.Token)
-                    : pair.Client.ShakeClientAsync(Handshakes.ClientOptions(version), source.Token);
+                    ? pair.Server.HandshakeAsServerAsync(Handshakes.ServerOptions(version), source.Token)
+                    : pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(version), source.Token);
                 await shaking.StaysPending();
 
                 await source.CancelAsync();
@@ -174,7 +174,7 @@ public class HandshakeFailureTests
             await using TlsPair pair = await TlsPair.CreateAsync(each, each);
 
             await Assert.ThrowsAnyAsync<OperationCanceledException>(
-                () => pair.Client.ShakeClientAsync(Handshakes.ClientOptions(version), new CancellationToken(true)).InTime());
+                () => pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(version), new CancellationToken(true)).InTime());
         }
     }
 
@@ -219,8 +219,8 @@ public class HandshakeFailureTests
             SslServerAuthenticationOptions server = Handshakes.ServerOptions(version);
             spoil(client, server);
             SslStream failing = isServer ? pair.Server : pair.Client;
-            Task ShakeAsync() => isServer ? failing.ShakeServerAsync(server) : failing.ShakeClientAsync(client);
-            Task other = isServer ? pair.Client.ShakeClientAsync(client) : pair.Server.ShakeServerAsync(server);
+            Task ShakeAsync() => isServer ? failing.HandshakeAsServerAsync(server) : failing.HandshakeAsClientAsync(client);
+            Task other = isServer ? pair.Client.HandshakeAsClientAsync(client) : pair.Server.HandshakeAsServerAsync(server);
             await Assert.ThrowsAsync<AuthenticationException>(() => ShakeAsync().InTime());
 
             string[] uses =
@@ -261,11 +261,11 @@ public class HandshakeFailureTests
             options.ServerCertificateContext = Certificates.Context(certificate);
             Task<Exception?> server = FailureOf(async () =>
             {
-                await pair.Server.ShakeServerAsync(options);
+                await pair.Server.HandshakeAsServerAsync(options);
                 await pair.Server.ReadExactlyAsync(new byte[1]);
             });
             await Assert.ThrowsAsync<AuthenticationException>(
-                () => pair.Client.ShakeClientAsync(Handshakes.ClientOptions(version)).InTime());
+                () => pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(version)).InTime());
 
             Assert.Contains(alert, $"{Innermost(await server.InTime())?.Message}", StringComparison.Ordinal);
         }
@@ -319,8 +319,8 @@ public class HandshakeFailureTests
         client?.Invoke(clientOptions);
         server?.Invoke(serverOptions);
 
-        Task<Exception?> first = FailAsync(pair.Client, pair.ClientSocket, () => pair.Client.ShakeClientAsync(clientOptions));
-        Task<Exception?> second = FailAsync(pair.Server, pair.ServerSocket, () => pair.Server.ShakeServerAsync(serverOptions));
+        Task<Exception?> first = FailAsync(pair.Client, pair.ClientSocket, () => pair.Client.HandshakeAsClientAsync(clientOptions));
+        Task<Exception?> second = FailAsync(pair.Server, pair.ServerSocket, () => pair.Server.HandshakeAsServerAsync(serverOptions));
         return new Outcome(await first.InTime("the client's failure"), await second.InTime("the server's failure"));
 
         static async Task<Exception?> FailAsync(SslStream stream, Socket socket, Func<Task> handshake)

@@ -116,7 +116,7 @@ internal sealed record HandshakeFaultCase(
     }
 
     private Task ShakeHandsAsync(SslStream stream) =>
-        ToClient ? stream.ShakeClientAsync(Handshakes.ClientOptions(Version)) : stream.ShakeServerAsync(Handshakes.ServerOptions(Version));
+        ToClient ? stream.HandshakeAsClientAsync(Handshakes.ClientOptions(Version)) : stream.HandshakeAsServerAsync(Handshakes.ServerOptions(Version));
 
     private void Shake(SslStream stream)
     {

@@ -84,8 +84,8 @@ public class HandshakePeerTests
         Socket raw = isServer ? sockets.Client : sockets.Server;
         await using SslStream stream = Modes.Create(mode, new NetworkStream(isServer ? sockets.Server : sockets.Client));
         Task shaking = isServer
-            ? stream.ShakeServerAsync(Handshakes.ServerOptions(SslProtocols.None))
-            : stream.ShakeClientAsync(Handshakes.ClientOptions(SslProtocols.None));
+            ? stream.HandshakeAsServerAsync(Handshakes.ServerOptions(SslProtocols.None))
+            : stream.HandshakeAsClientAsync(Handshakes.ClientOptions(SslProtocols.None));
         if (!isServer)
         {
             // Reads the whole ClientHello, so that closing is not a reset.
@@ -136,7 +136,7 @@ public class HandshakePeerTests
         return failure;
 
         async Task ShakeAsync() => await (isServer
-            ? stream.ShakeServerAsync(Handshakes.ServerOptions(SslProtocols.None))
-            : stream.ShakeClientAsync(Handshakes.ClientOptions(SslProtocols.None)));
+            ? stream.HandshakeAsServerAsync(Handshakes.ServerOptions(SslProtocols.None))
+            : stream.HandshakeAsClientAsync(Handshakes.ClientOptions(SslProtocols.None)));
     }
 }

@@ -32,11 +32,11 @@ public class HandshakeStateTests
         SslServerAuthenticationOptions serverOptions = Handshakes.ServerOptions(Both);
         (Task clientTask, Task serverTask) = way switch
         {
-            "client" => (client.AuthenticateAsClientAsync(clientOptions), server.ShakeServerAsync(serverOptions)),
-            "server" => (client.ShakeClientAsync(clientOptions), server.AuthenticateAsServerAsync(serverOptions)),
-            "blocking client" => (Limits.Blocking(() => client.AuthenticateAsClient(clientOptions)), server.ShakeServerAsync(serverOptions)),
-            "blocking server" => (client.ShakeClientAsync(clientOptions), Limits.Blocking(() => server.AuthenticateAsServer(serverOptions))),
-            _ => (client.ShakeClientAsync(clientOptions),
+            "client" => (client.AuthenticateAsClientAsync(clientOptions), server.HandshakeAsServerAsync(serverOptions)),
+            "server" => (client.HandshakeAsClientAsync(clientOptions), server.AuthenticateAsServerAsync(serverOptions)),
+            "blocking client" => (Limits.Blocking(() => client.AuthenticateAsClient(clientOptions)), server.HandshakeAsServerAsync(serverOptions)),
+            "blocking server" => (client.HandshakeAsClientAsync(clientOptions), Limits.Blocking(() => server.AuthenticateAsServer(serverOptions))),
+            _ => (client.HandshakeAsClientAsync(clientOptions),
                 server.AuthenticateAsServerAsync((_, _, _, _) => ValueTask.FromResult(serverOptions), null)),
         };
         await Task.WhenAll(clientTask, serverTask).InTime($"a handshake by {way}");
@@ -75,8 +75,8 @@ public class HandshakeStateTests
 
         await using Meeting meeting = await new Meeting(mode, mode, version)
         {
-            ClientHandshake = s => s.ShakeClientAsync(client),
-            ServerHandshake = s => s.ShakeServerAsync(server),
+            ClientHandshake = s => s.HandshakeAsClientAsync(client),
+            ServerHandshake = s => s.HandshakeAsServerAsync(server),
         }.SucceedAsync();
 
         Assert.Equal(before, (Describe(client), Describe(server)));
@@ -96,7 +96,7 @@ public class HandshakeStateTests
                 options.ApplicationProtocols = [SslApplicationProtocol.Http2];
                 options.ClientCertificateContext = Certificates.ClientContext;
                 X509ChainPolicy policy = options.CertificateChainPolicy!;
-                Task handshake = s.ShakeClientAsync(options);
+                Task handshake = s.HandshakeAsClientAsync(options);
 
                 options.TargetHost = "elsewhere.test";
                 options.ApplicationProtocols = [SslApplicationProtocol.Http11];
@@ -135,7 +135,7 @@ public class HandshakeStateTests
                 SslClientAuthenticationOptions options = Handshakes.ClientOptions(version);
                 options.ApplicationProtocols = [SslApplicationProtocol.Http11, SslApplicationProtocol.Http2];
                 options.ClientCertificateContext = Certificates.ClientContext;
-                await s.ShakeClientAsync(options);
+                await s.HandshakeAsClientAsync(options);
             },
             ServerHandshake = s =>
             {
@@ -143,7 +143,7 @@ public class HandshakeStateTests
                 options.ApplicationProtocols = [SslApplicationProtocol.Http2];
                 options.ClientCertificateRequired = true;
                 X509ChainPolicy policy = options.CertificateChainPolicy!;
-                Task handshake = s.ShakeServerAsync(options);
+                Task handshake = s.HandshakeAsServerAsync(options);
 
                 options.ApplicationProtocols = [SslApplicationProtocol.Http11];
                 options.ClientCertificateRequired = false;
@@ -179,8 +179,8 @@ public class HandshakeStateTests
         server.ServerCertificateSelectionCallback = (_, _) => Certificates.Ecdsa;
         Meeting[] meetings = [.. Enumerable.Range(0, 20).Select(_ => new Meeting(mode, mode, version)
         {
-            ClientHandshake = s => s.ShakeClientAsync(client),
-            ServerHandshake = s => s.ShakeServerAsync(server),
+            ClientHandshake = s => s.HandshakeAsClientAsync(client),
+            ServerHandshake = s => s.HandshakeAsServerAsync(server),
         })];
 
         await Task.WhenAll(meetings.Select(m => m.SucceedAsync()));

@@ -241,7 +241,7 @@ public class HandshakeTests
         SslStream? seen = null;
 
         await Task.WhenAll(
-            pair.Client.ShakeClientAsync(Handshakes.ClientOptions(SslProtocols.None)),
+            pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(SslProtocols.None)),
             server.AuthenticateAsServerAsync(
                 (stream, hello, _, _) =>
                 {

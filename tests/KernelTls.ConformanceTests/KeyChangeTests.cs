@@ -95,8 +95,8 @@ public class KeyChangeTests
         KtlsStream client = (KtlsStream)pair.Client;
         await Assert.ThrowsAsync<InvalidOperationException>(() => client.UpdateKeysAsync(false).InTime());
         await Task.WhenAll(
-            client.ShakeClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)),
-            pair.Server.ShakeServerAsync(Handshakes.ServerOptions(SslProtocols.Tls13))).InTime();
+            client.HandshakeAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)),
+            pair.Server.HandshakeAsServerAsync(Handshakes.ServerOptions(SslProtocols.Tls13))).InTime();
 
         await client.ShutdownAsync().InTime();
         await Assert.ThrowsAsync<InvalidOperationException>(() => client.UpdateKeysAsync(false).InTime());

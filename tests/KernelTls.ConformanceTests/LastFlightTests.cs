@@ -53,8 +53,8 @@ public class LastFlightTests
         bool clientIsLast = version == SslProtocols.Tls13;
         using HoldingRelay relay = await HoldingRelay.ConnectAsync(holdsClient: clientIsLast);
         await using TlsPair pair = TlsPair.Create(relay.Ends, mode, mode);
-        Task client = pair.Client.ShakeClientAsync(Handshakes.ClientOptions(version));
-        Task server = pair.Server.ShakeServerAsync(Handshakes.ServerOptions(version));
+        Task client = pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(version));
+        Task server = pair.Server.HandshakeAsServerAsync(Handshakes.ServerOptions(version));
         (SslStream last, Task lastShakes, SslStream other, Task otherShakes) =
             clientIsLast ? (pair.Client, client, pair.Server, server) : (pair.Server, server, pair.Client, client);
         await lastShakes.InTime("the end that sends the last flight");

@@ -106,7 +106,7 @@ public class LeakTests(ITestOutputHelper output)
 #pragma warning disable CA1416 // Linux
         client.CipherSuitesPolicy = server.CipherSuitesPolicy = version == SslProtocols.Tls12 ? s_noKernelHas : null;
 #pragma warning restore CA1416
-        await Task.WhenAll(pair.Client.ShakeClientAsync(client), pair.Server.ShakeServerAsync(server)).InTime("a handshake");
+        await Task.WhenAll(pair.Client.HandshakeAsClientAsync(client), pair.Server.HandshakeAsServerAsync(server)).InTime("a handshake");
         Assert.Equal(
             KtlsPlatform.IsSupported ? KtlsFallbackReason.CipherNotOffloadable : KtlsPlatform.NotSupportedReason,
             ((KtlsStream)pair.Client).Offload.SendFallbackReason);
@@ -146,7 +146,7 @@ public class LeakTests(ITestOutputHelper output)
     {
         using SocketPair sockets = await SocketPair.ConnectAsync();
         await using SslStream client = Modes.Create(mode, new NetworkStream(sockets.Client));
-        Task shaking = client.ShakeClientAsync(Handshakes.ClientOptions(SslProtocols.Tls12));
+        Task shaking = client.HandshakeAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls12));
         byte[] hello = new byte[5];
         await sockets.Server.ReceiveAsync(hello);
         byte[] record = new byte[bytes];
@@ -165,7 +165,7 @@ public class LeakTests(ITestOutputHelper output)
         using SocketPair sockets = await SocketPair.ConnectAsync();
         using CancellationTokenSource cancellation = new();
         await using SslStream server = Modes.Create(mode, new NetworkStream(sockets.Server));
-        Task shaking = server.ShakeServerAsync(Handshakes.ServerOptions(SslProtocols.None), cancellation.Token);
+        Task shaking = server.HandshakeAsServerAsync(Handshakes.ServerOptions(SslProtocols.None), cancellation.Token);
         await cancellation.CancelAsync();
         await Assert.ThrowsAnyAsync<OperationCanceledException>(() => shaking.InTime("a cancelled handshake to end"));
     }

@@ -35,8 +35,8 @@ public class ModuleMissingTests
         KtlsOptions preferred = new() { Mode = KtlsMode.Preferred };
         await using TlsPair pair = await TlsPair.CreateAsync(preferred, preferred);
         await Task.WhenAll(
-            pair.Client.ShakeClientAsync(Handshakes.ClientOptions(version)),
-            pair.Server.ShakeServerAsync(Handshakes.ServerOptions(version))).InTime("a handshake");
+            pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(version)),
+            pair.Server.HandshakeAsServerAsync(Handshakes.ServerOptions(version))).InTime("a handshake");
 
         KtlsFallbackReason reason = KtlsPlatform.NotSupportedReason;
         foreach (Stream stream in new[] { pair.Client, pair.Server })

@@ -36,8 +36,8 @@ public class OcspStaplingTests
         SslServerAuthenticationOptions options = Options(version, context);
 
         string said = await ServeAsync(mode, version, asks: true, s => way == "context"
-            ? s.ShakeServerAsync(options)
-            : s.ShakeServerAsync((_, _, _, _) => ValueTask.FromResult(options), null));
+            ? s.HandshakeAsServerAsync(options)
+            : s.HandshakeAsServerAsync((_, _, _, _) => ValueTask.FromResult(options), null));
 
         Assert.Contains("OCSP Response Status: successful", said, StringComparison.Ordinal);
         Assert.Contains($"Serial Number: {OcspResponder.Serial}", said, StringComparison.Ordinal);
@@ -51,7 +51,7 @@ public class OcspStaplingTests
         using OcspResponder responder = await OcspResponder.StartAsync();
         SslServerAuthenticationOptions options = Options(version, await responder.ReadyContextAsync());
 
-        string said = await ServeAsync(mode, version, asks: false, s => s.ShakeServerAsync(options));
+        string said = await ServeAsync(mode, version, asks: false, s => s.HandshakeAsServerAsync(options));
 
         Assert.DoesNotContain("OCSP response", said, StringComparison.OrdinalIgnoreCase);
     }
@@ -64,7 +64,7 @@ public class OcspStaplingTests
         using OcspResponder responder = await OcspResponder.StartAsync();
         SslStreamCertificateContext other = await responder.ReadyContextAsync();
 
-        string said = await ServeAsync(mode, version, asks: true, s => s.ShakeServerAsync(Options(version, way, responder.Certificate)));
+        string said = await ServeAsync(mode, version, asks: true, s => s.HandshakeAsServerAsync(Options(version, way, responder.Certificate)));
 
         Assert.Matches(NoResponse, said);
         Assert.NotNull(RuntimeInternals.OcspResponseOf(other));
@@ -80,7 +80,7 @@ public class OcspStaplingTests
         using TcpListener silent = Listen();
         using X509Certificate2 certificate = OcspResponder.MakeCertificate(PortOf(silent));
 
-        string said = await ServeAsync(mode, version, asks: true, s => s.ShakeServerAsync(Options(version, way, certificate)));
+        string said = await ServeAsync(mode, version, asks: true, s => s.HandshakeAsServerAsync(Options(version, way, certificate)));
 
         Assert.Matches(NoResponse, said);
         Assert.False(silent.Pending(), "The responder was asked.");
@@ -95,7 +95,7 @@ public class OcspStaplingTests
         SslServerAuthenticationOptions options = Options(version, OcspResponder.Context(certificate, offline: false));
         using Socket asked = await silent.AcceptSocketAsync(TestContext.Current.CancellationToken).InTime("being asked for a response");
 
-        string said = await ServeAsync(mode, version, asks: true, s => s.ShakeServerAsync(options));
+        string said = await ServeAsync(mode, version, asks: true, s => s.HandshakeAsServerAsync(options));
 
         Assert.Matches(NoResponse, said);
     }

@@ -38,7 +38,7 @@ public class RefusalDeliveryTests
             options.ClientCertificateContext = Certificates.ClientContext;
             Exception? told = await Record.ExceptionAsync(async () =>
             {
-                await client.ShakeClientAsync(options).InTime("the client's handshake");
+                await client.HandshakeAsClientAsync(options).InTime("the client's handshake");
                 if (writesFirst)
                 {
                     await client.WriteAsync(new byte[20]).InTime("a write in front of the alert");
@@ -57,7 +57,7 @@ public class RefusalDeliveryTests
         {
             SslServerAuthenticationOptions options = Handshakes.ServerOptions(version);
             options.ClientCertificateRequired = true;
-            await Assert.ThrowsAsync<AuthenticationException>(() => server.ShakeServerAsync(options));
+            await Assert.ThrowsAsync<AuthenticationException>(() => server.HandshakeAsServerAsync(options));
             await server.DisposeAsync();
         }
     }
@@ -73,7 +73,7 @@ public class RefusalDeliveryTests
             await using SslStream server = Modes.Create(TlsMode.Stock, new NetworkStream(sockets.Server, ownsSocket: true));
             Task refusing = Limits.Blocking(() => Refuse(Modes.Create(
                 mode, new NetworkStream(sockets.Client, ownsSocket: true), validation: (_, _, _, _) => false)));
-            Exception? told = await Record.ExceptionAsync(() => server.ShakeServerAsync(Handshakes.ServerOptions(version)).InTime());
+            Exception? told = await Record.ExceptionAsync(() => server.HandshakeAsServerAsync(Handshakes.ServerOptions(version)).InTime());
 
             Assert.Contains(s_alert, $"{told}", StringComparison.Ordinal);
             await server.DisposeAsync();
@@ -95,7 +95,7 @@ public class RefusalDeliveryTests
         using SocketPair sockets = await SocketPair.ConnectAsync();
         SslStream server = Modes.Create(mode, new NetworkStream(sockets.Server, ownsSocket: true));
         await sockets.Client.SendAsync("GET / HTTP/1.1\r\n\r\n"u8.ToArray());
-        await Assert.ThrowsAsync<AuthenticationException>(() => server.ShakeServerAsync(Handshakes.ServerOptions(version)).InTime());
+        await Assert.ThrowsAsync<AuthenticationException>(() => server.HandshakeAsServerAsync(Handshakes.ServerOptions(version)).InTime());
 
         Stopwatch time = Stopwatch.StartNew();
         await (blocking ? Limits.Blocking(server.Dispose) : server.DisposeAsync().AsTask()).InTime("the server to close");

@@ -58,8 +58,8 @@ public class ServerCertificateTests
             ServerHandshake = s => way switch
             {
                 "overload" => s.AuthenticateAsServerAsync(certificate, false, version, false),
-                "options callback" => s.ShakeServerAsync((_, _, _, _) => ValueTask.FromResult(Options()), null),
-                _ => s.ShakeServerAsync(Options()),
+                "options callback" => s.HandshakeAsServerAsync((_, _, _, _) => ValueTask.FromResult(Options()), null),
+                _ => s.HandshakeAsServerAsync(Options()),
             },
         }.SucceedAsync();
 

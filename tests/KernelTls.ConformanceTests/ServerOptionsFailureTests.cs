@@ -36,7 +36,7 @@ public class ServerOptionsFailureTests
         };
         await using Meeting meeting = await new Meeting(TlsMode.Stock, mode, version)
         {
-            ServerHandshake = s => s.ShakeServerAsync(
+            ServerHandshake = s => s.HandshakeAsServerAsync(
                 async (_, _, _, _) =>
                 {
                     if (what.EndsWith("later", StringComparison.Ordinal))
@@ -61,7 +61,7 @@ public class ServerOptionsFailureTests
         InsufficientMemoryException thrown = new("thrown");
         await using Meeting meeting = await new Meeting(TlsMode.Stock, mode, version)
         {
-            ServerHandshake = s => s.ShakeServerAsync((_, _, _, _) => throw thrown, null),
+            ServerHandshake = s => s.HandshakeAsServerAsync((_, _, _, _) => throw thrown, null),
         }.RunAsync();
 
         Assert.Same(thrown, meeting.ServerEnding.Handshake);
@@ -78,7 +78,7 @@ public class ServerOptionsFailureTests
             {
                 ClientOptions = c => c.ApplicationProtocols = [SslApplicationProtocol.Http2],
                 ServerValidation = what == "two validation callbacks" ? (_, _, _, _) => true : null,
-                ServerHandshake = s => s.ShakeServerAsync(
+                ServerHandshake = s => s.HandshakeAsServerAsync(
                     async (_, _, _, _) =>
                     {
                         await Task.Yield();
@@ -109,7 +109,7 @@ public class ServerOptionsFailureTests
         {
             await using Meeting meeting = await new Meeting(TlsMode.Stock, each, SslProtocols.Tls13)
             {
-                ServerHandshake = s => s.ShakeServerAsync((ServerOptionsSelectionCallback)null!, null),
+                ServerHandshake = s => s.HandshakeAsServerAsync((ServerOptionsSelectionCallback)null!, null),
             }.RunAsync();
             return $"{meeting.ServerEnding}";
         }
@@ -126,7 +126,7 @@ public class ServerOptionsFailureTests
         TaskCompletionSource called = new(TaskCreationOptions.RunContinuationsAsynchronously);
         Meeting meeting = new(TlsMode.Stock, mode, version)
         {
-            ServerHandshake = s => s.ShakeServerAsync(
+            ServerHandshake = s => s.HandshakeAsServerAsync(
                 async (_, _, _, token) =>
                 {
                     called.SetResult();
@@ -154,7 +154,7 @@ public class ServerOptionsFailureTests
         bool called = false;
         await using Meeting meeting = await new Meeting(TlsMode.Stock, mode, version)
         {
-            ServerHandshake = s => s.ShakeServerAsync(
+            ServerHandshake = s => s.HandshakeAsServerAsync(
                 (_, _, _, _) =>
                 {
                     called = true;
@@ -178,7 +178,7 @@ public class ServerOptionsFailureTests
             await using SslStream stream = Modes.Create(each, new NetworkStream(sockets.Server));
             bool called = false;
             List<string> fallbacks = Fallbacks.Collect();
-            Task shaking = stream.ShakeServerAsync(
+            Task shaking = stream.HandshakeAsServerAsync(
                 (_, _, _, _) =>
                 {
                     called = true;

@@ -36,7 +36,7 @@ public class ServerOptionsSelectionTests
             {
                 ClientOptions = c => c.TargetHost = host,
                 ClientValidation = (_, _, _, _) => true,
-                ServerHandshake = s => s.ShakeServerAsync(
+                ServerHandshake = s => s.HandshakeAsServerAsync(
                     (stream, hello, _, _) =>
                     {
                         announced = hello.ServerName;
@@ -70,7 +70,7 @@ public class ServerOptionsSelectionTests
         SslProtocols announced = default;
         await using Meeting meeting = await new Meeting(TlsMode.Stock, mode, offered)
         {
-            ServerHandshake = s => s.ShakeServerAsync(
+            ServerHandshake = s => s.HandshakeAsServerAsync(
                 (_, hello, _, _) =>
                 {
                     announced = hello.SslProtocols;
@@ -102,7 +102,7 @@ public class ServerOptionsSelectionTests
         List<(SslStream Stream, object? State, CancellationToken Token)> calls = [];
         await using Meeting meeting = await new Meeting(TlsMode.Stock, mode, version)
         {
-            ServerHandshake = s => s.ShakeServerAsync(
+            ServerHandshake = s => s.HandshakeAsServerAsync(
                 (stream, _, given, token) =>
                 {
                     calls.Add((stream, given, token));
@@ -128,7 +128,7 @@ public class ServerOptionsSelectionTests
             string seen = "";
             await using Meeting meeting = await new Meeting(TlsMode.Stock, each, version)
             {
-                ServerHandshake = s => s.ShakeServerAsync(
+                ServerHandshake = s => s.HandshakeAsServerAsync(
                     (stream, _, _, _) =>
                     {
                         seen = string.Join(
@@ -176,7 +176,7 @@ public class ServerOptionsSelectionTests
 
         Meeting[] meetings = [.. Enumerable.Range(0, Count).Select(_ => new Meeting(TlsMode.Stock, mode, version)
         {
-            ServerHandshake = s => s.ShakeServerAsync(SelectAsync, null),
+            ServerHandshake = s => s.HandshakeAsServerAsync(SelectAsync, null),
         })];
         await Task.WhenAll(meetings.Select(m => m.SucceedAsync())).InTime("handshakes whose callbacks wait for each other");
 
@@ -200,7 +200,7 @@ public class ServerOptionsSelectionTests
             await using Meeting meeting = await new Meeting(TlsMode.Stock, mode, version)
             {
                 ClientOptions = c => c.TargetHost = host,
-                ServerHandshake = s => s.ShakeServerAsync(
+                ServerHandshake = s => s.HandshakeAsServerAsync(
                     async (_, hello, _, _) =>
                     {
                         if (async)
@@ -232,7 +232,7 @@ public class ServerOptionsSelectionTests
         await using Meeting meeting = await new Meeting(TlsMode.Stock, mode, Both)
         {
             ClientOptions = c => c.ApplicationProtocols = [SslApplicationProtocol.Http2, SslApplicationProtocol.Http11],
-            ServerHandshake = s => s.ShakeServerAsync(
+            ServerHandshake = s => s.HandshakeAsServerAsync(
                 async (_, _, _, _) =>
                 {
                     if (async)
@@ -261,7 +261,7 @@ public class ServerOptionsSelectionTests
         await using Meeting meeting = await new Meeting(TlsMode.Stock, mode, version)
         {
             ClientOptions = c => c.ClientCertificateContext = Certificates.ClientContext,
-            ServerHandshake = s => s.ShakeServerAsync(
+            ServerHandshake = s => s.HandshakeAsServerAsync(
                 async (_, _, _, _) =>
                 {
                     if (async)
@@ -293,7 +293,7 @@ public class ServerOptionsSelectionTests
         List<(object Sender, string? Name)> calls = [];
         await using Meeting meeting = await new Meeting(TlsMode.Stock, mode, version)
         {
-            ServerHandshake = s => s.ShakeServerAsync(
+            ServerHandshake = s => s.HandshakeAsServerAsync(
                 async (_, _, _, _) =>
                 {
                     await Task.Yield();
@@ -322,7 +322,7 @@ public class ServerOptionsSelectionTests
         await using Meeting meeting = await new Meeting(TlsMode.Stock, mode, version)
         {
             ClientOptions = c => c.ApplicationProtocols = many,
-            ServerHandshake = s => s.ShakeServerAsync(
+            ServerHandshake = s => s.HandshakeAsServerAsync(
                 async (_, hello, _, _) =>
                 {
                     name = hello.ServerName;
@@ -347,7 +347,7 @@ public class ServerOptionsSelectionTests
         await using Meeting meeting = await new Meeting(TlsMode.Stock, mode, version)
         {
             Sockets = relay.Ends,
-            ServerHandshake = s => s.ShakeServerAsync(
+            ServerHandshake = s => s.HandshakeAsServerAsync(
                 async (_, hello, _, _) =>
                 {
                     calls++;

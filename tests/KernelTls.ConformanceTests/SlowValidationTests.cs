@@ -56,8 +56,8 @@ public sealed class SlowValidationTests : IDisposable
         await using SslStream client = Modes.Create(
             mode, new NetworkStream(sockets.Client, ownsSocket: true), validation: (_, _, _, _) => Judge());
         await using SslStream server = Modes.Create(TlsMode.Stock, new NetworkStream(sockets.Server, ownsSocket: true));
-        Task serving = server.ShakeServerAsync(Handshakes.ServerOptions(SslProtocols.Tls13));
-        Task connecting = Task.Run(() => client.ShakeClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)));
+        Task serving = server.HandshakeAsServerAsync(Handshakes.ServerOptions(SslProtocols.Tls13));
+        Task connecting = Task.Run(() => client.HandshakeAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)));
         await _entered.Task.InTime("the validation callback");
 
         await EndAsync(client, sockets.Client, abort);

@@ -43,9 +43,9 @@ public class SocketLayerTests
         using Sockmap map = Sockmap.Create();
         await using TlsPair pair = await TlsPair.CreateAsync(TlsMode.DirectOpenSsl, mode);
         Assert.Equal(0, map.Add(0, pair.ServerSocket));
-        Task client = pair.Client.ShakeClientAsync(Handshakes.ClientOptions(version));
+        Task client = pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(version));
         Assert.True(pair.ServerSocket.Poll(Limits.Wait, SelectMode.SelectRead), "no ClientHello came");
-        await Task.WhenAll(client, pair.Server.ShakeServerAsync(Handshakes.ServerOptions(version))).InTime("a handshake");
+        await Task.WhenAll(client, pair.Server.HandshakeAsServerAsync(Handshakes.ServerOptions(version))).InTime("a handshake");
 
         KtlsFallbackReason reason = mode == TlsMode.Kernel ? KtlsFallbackReason.Sockmap : KtlsFallbackReason.DirectOpenSsl;
         Assert.Equal(
@@ -138,15 +138,15 @@ public class SocketLayerTests
         pair.ClientSocket.Disconnect(reuseSocket: false);
         List<string> fallbacks = Fallbacks.Collect();
         await Assert.ThrowsAnyAsync<IOException>(
-            () => pair.Client.ShakeClientAsync(Handshakes.ClientOptions(version)).InTime("a handshake on a closed connection"));
+            () => pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(version)).InTime("a handshake on a closed connection"));
 
         Assert.Equal([$"{KtlsFallbackReason.NotConnected}"], fallbacks);
     }
 
     /// <summary>Performs the handshake. The server checks its socket before the client sends anything.</summary>
     private static Task ShakeAsync(TlsPair pair, SslProtocols version) => Task.WhenAll(
-        pair.Server.ShakeServerAsync(Handshakes.ServerOptions(version)),
-        pair.Client.ShakeClientAsync(Handshakes.ClientOptions(version))).InTime("a handshake");
+        pair.Server.HandshakeAsServerAsync(Handshakes.ServerOptions(version)),
+        pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(version))).InTime("a handshake");
 
     private static void AssertManaged(KtlsFallbackReason reason, params Stream[] streams) => Assert.All(
         streams,

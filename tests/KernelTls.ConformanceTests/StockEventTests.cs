@@ -25,8 +25,8 @@ public class StockEventTests
             using Listener listener = new();
             await using Meeting meeting = await new Meeting(each, each, version)
             {
-                ClientHandshake = s => Collecting(client, () => s.ShakeClientAsync(Handshakes.ClientOptions(version))),
-                ServerHandshake = s => Collecting(server, () => s.ShakeServerAsync(Handshakes.ServerOptions(version))),
+                ClientHandshake = s => Collecting(client, () => s.HandshakeAsClientAsync(Handshakes.ClientOptions(version))),
+                ServerHandshake = s => Collecting(server, () => s.HandshakeAsServerAsync(Handshakes.ServerOptions(version))),
                 ClientValidation = (_, _, _, _) => !fails,
             }.RunAsync();
             return (string[])[.. client, "|", .. fails ? [] : server];

@@ -116,7 +116,7 @@ internal sealed record StreamFaultCase(
     /// <summary>Performs the handshake and exchanges a byte each way, so that no ticket is in transit.</summary>
     private async Task ConnectAsync(SslStream stream, TlsPeer peer)
     {
-        Task own = ToClient ? stream.ShakeClientAsync(Handshakes.ClientOptions(Version)) : stream.ShakeServerAsync(Handshakes.ServerOptions(Version));
+        Task own = ToClient ? stream.HandshakeAsClientAsync(Handshakes.ClientOptions(Version)) : stream.HandshakeAsServerAsync(Handshakes.ServerOptions(Version));
         Task<bool> other = peer.ShakeHandsAsync();
         await Task.WhenAll(own, other).InTime($"a handshake, {Mode}, {this}");
         Assert.True(await other, $"a handshake: {string.Join(", ", peer.Alerts)}");

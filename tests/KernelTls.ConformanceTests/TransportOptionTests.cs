@@ -56,10 +56,10 @@ public class TransportOptionTests
         Assert.SkipUnless(Environment.IsPrivilegedProcess, "a process without privileges has none to drop");
         List<string> refused = Refusals.Collect();
         await using TlsPair pair = await TlsPair.CreateAsync(Options(mode, TimeSpan.FromMicroseconds(20)), Options(mode, null));
-        Task serving = pair.Server.ShakeServerAsync(Handshakes.ServerOptions(SslProtocols.Tls13));
+        Task serving = pair.Server.HandshakeAsServerAsync(Handshakes.ServerOptions(SslProtocols.Tls13));
 
         Task client = await Limits.Blocking(() => WithoutPrivileges(
-            () => pair.Client.ShakeClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)))).InTime("the handshake to start");
+            () => pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)))).InTime("the handshake to start");
 
         await Task.WhenAll(client, serving).InTime("a handshake");
         Assert.Equal([$"SO_PREFER_BUSY_POLL {NotPermitted}"], refused);
@@ -92,8 +92,8 @@ public class TransportOptionTests
     {
         TlsPair pair = await TlsPair.CreateAsync(Options(mode, busyPoll), Options(mode, busyPoll));
         await Task.WhenAll(
-            pair.Client.ShakeClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)),
-            pair.Server.ShakeServerAsync(Handshakes.ServerOptions(SslProtocols.Tls13))).InTime("a handshake");
+            pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)),
+            pair.Server.HandshakeAsServerAsync(Handshakes.ServerOptions(SslProtocols.Tls13))).InTime("a handshake");
         return pair;
     }
 

@@ -110,8 +110,8 @@ public class DirectionTests : KernelTest
             new KtlsOptions { Mode = KtlsMode.Required, Directions = KtlsDirections.Send },
             new KtlsOptions { Mode = KtlsMode.Required, Directions = KtlsDirections.Send });
         await Task.WhenAll(
-            pair.Client.ShakeClientAsync(Handshakes.ClientOptions(version)),
-            pair.Server.ShakeServerAsync(Handshakes.ServerOptions(version))).InTime("a handshake");
+            pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(version)),
+            pair.Server.HandshakeAsServerAsync(Handshakes.ServerOptions(version))).InTime("a handshake");
 
         Assert.Equal(KtlsDirections.Send, KernelWord.DirectionsOf(pair.ClientSocket));
         Assert.Equal(KtlsDirections.Send, KernelWord.DirectionsOf(pair.ServerSocket));
@@ -139,10 +139,10 @@ public class DirectionTests : KernelTest
         SslServerAuthenticationOptions serverOptions = Handshakes.ServerOptions(version);
         serverOptions.ServerCertificateContext = Certificates.KindContext("wildcard");
         await Task.WhenAll(
-            pair.Client.ShakeClientAsync(clientOptions),
+            pair.Client.HandshakeAsClientAsync(clientOptions),
             side == "server by callback"
-                ? pair.Server.ShakeServerAsync((_, _, _, _) => ValueTask.FromResult(serverOptions), null)
-                : pair.Server.ShakeServerAsync(serverOptions)).InTime("a handshake");
+                ? pair.Server.HandshakeAsServerAsync((_, _, _, _) => ValueTask.FromResult(serverOptions), null)
+                : pair.Server.HandshakeAsServerAsync(serverOptions)).InTime("a handshake");
 
         // The ticket for the next connection.
         await pair.Server.WriteAsync(new byte[] { 1 }).InTime("a byte");

@@ -94,8 +94,8 @@ public class ExpectNoPaddingTests : KernelTest
         TlsStatistics before = TlsStatistics.Read();
         await using TlsPair pair = await TlsPair.CreateAsync(options, options);
         await Task.WhenAll(
-            pair.Client.ShakeClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)),
-            pair.Server.ShakeServerAsync(Handshakes.ServerOptions(SslProtocols.Tls13))).InTime("a handshake");
+            pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)),
+            pair.Server.HandshakeAsServerAsync(Handshakes.ServerOptions(SslProtocols.Tls13))).InTime("a handshake");
 
         await pair.ExchangeAsync();
 
@@ -111,8 +111,8 @@ public class ExpectNoPaddingTests : KernelTest
         List<string> refusals = Refusals.Collect();
         await using TlsPair pair = await TlsPair.CreateAsync(options, options);
         await Task.WhenAll(
-            pair.Client.ShakeClientAsync(Handshakes.ClientOptions(SslProtocols.Tls12)),
-            pair.Server.ShakeServerAsync(Handshakes.ServerOptions(SslProtocols.Tls12))).InTime("a handshake");
+            pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls12)),
+            pair.Server.HandshakeAsServerAsync(Handshakes.ServerOptions(SslProtocols.Tls12))).InTime("a handshake");
 
         Assert.Empty(refusals);
         Assert.False(IsSet(pair.ClientSocket));
@@ -129,8 +129,8 @@ public class ExpectNoPaddingTests : KernelTest
         List<string> refusals = Refusals.Collect();
         await using TlsPair pair = await TlsPair.CreateAsync(options, options);
         await Task.WhenAll(
-            pair.Client.ShakeClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)),
-            pair.Server.ShakeServerAsync(Handshakes.ServerOptions(SslProtocols.Tls13))).InTime("a handshake");
+            pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)),
+            pair.Server.HandshakeAsServerAsync(Handshakes.ServerOptions(SslProtocols.Tls13))).InTime("a handshake");
 
         Assert.Equal(ReceivesTls13 && !KtlsPlatform.CanExpectNoPadding ? 2 : 0, refusals.Count);
         Assert.All(refusals, r => Assert.StartsWith("TLS_RX_EXPECT_NO_PAD ", r, StringComparison.Ordinal));

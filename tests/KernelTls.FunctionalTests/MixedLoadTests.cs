@@ -92,7 +92,7 @@ public class MixedLoadTests(ITestOutputHelper output) : KernelTest
     private async Task ConverseAsync(TlsPair pair, SslProtocols version, Random random)
     {
         await AllOrFirstFailure(
-            [pair.Client.ShakeClientAsync(Handshakes.ClientOptions(version)), pair.Server.ShakeServerAsync(Handshakes.ServerOptions(version))]);
+            [pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(version)), pair.Server.HandshakeAsServerAsync(Handshakes.ServerOptions(version))]);
         await AllOrFirstFailure(
             [
                 .. HalfAsync((KtlsStream)pair.Client, (KtlsStream)pair.Server, new Random(random.Next())),

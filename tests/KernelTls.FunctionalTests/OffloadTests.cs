@@ -151,7 +151,7 @@ public class OffloadTests : KernelTest
         options.CipherSuitesPolicy = Only(TlsCipherSuite.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256);
         SslServerAuthenticationOptions serverOptions = Handshakes.ServerOptions(SslProtocols.Tls12);
         serverOptions.CipherSuitesPolicy = options.CipherSuitesPolicy;
-        Task serving = server.ShakeServerAsync(serverOptions);
+        Task serving = server.HandshakeAsServerAsync(serverOptions);
 
         KtlsNotAvailableException e = await Assert.ThrowsAsync<KtlsNotAvailableException>(
             () => client.AuthenticateAsClientAsync(options).InTime());
@@ -168,7 +168,7 @@ public class OffloadTests : KernelTest
         await using KtlsStream client = new(
             new System.Net.Sockets.NetworkStream(sockets.Client), false, new KtlsOptions { Mode = KtlsMode.Required });
         await using SslStream server = Modes.Create(TlsMode.Stock, new System.Net.Sockets.NetworkStream(sockets.Server));
-        Task serving = server.ShakeServerAsync(Handshakes.ServerOptions(version));
+        Task serving = server.HandshakeAsServerAsync(Handshakes.ServerOptions(version));
         Task shaking = client.AuthenticateAsClientAsync(Handshakes.ClientOptions(version));
 
         if (ReceivingEnds(version) == 2)
@@ -204,7 +204,7 @@ public class OffloadTests : KernelTest
             Assert.True(SpinWait.SpinUntil(() => SocketEligibility.HasPeerClosed(sockets.Client), Limits.Wait), "no FIN came");
             return true;
         };
-        Task serving = server.ShakeServerAsync(Handshakes.ServerOptions(SslProtocols.Tls13));
+        Task serving = server.HandshakeAsServerAsync(Handshakes.ServerOptions(SslProtocols.Tls13));
         Task shaking = client.AuthenticateAsClientAsync(options);
 
         if (mode == KtlsMode.Required)
@@ -284,7 +284,7 @@ public class OffloadTests : KernelTest
         SslClientAuthenticationOptions client = Handshakes.ClientOptions(version);
         SslServerAuthenticationOptions server = Handshakes.ServerOptions(version);
         client.CipherSuitesPolicy = server.CipherSuitesPolicy = Only(suite);
-        await Task.WhenAll(pair.Client.ShakeClientAsync(client), pair.Server.ShakeServerAsync(server)).InTime($"a handshake with {suite}");
+        await Task.WhenAll(pair.Client.HandshakeAsClientAsync(client), pair.Server.HandshakeAsServerAsync(server)).InTime($"a handshake with {suite}");
         Assert.Equal(suite, pair.Client.NegotiatedCipherSuite);
     }
 

@@ -43,7 +43,7 @@ public class RefusedRecordTests : KernelTest
         using TlsPeer peer = new(sockets.Server, version, isServer: true);
         await using SslStream client = Modes.Create(TlsMode.Kernel, new NetworkStream(sockets.Client, ownsSocket: true));
         Task<bool> serving = peer.ShakeHandsAsync();
-        await client.ShakeClientAsync(Handshakes.ClientOptions(version)).InTime("the handshake");
+        await client.HandshakeAsClientAsync(Handshakes.ClientOptions(version)).InTime("the handshake");
         Assert.True(await serving.InTime("the peer's handshake"));
         peer.Watch();
         Task<int>? reading = reads ? client.ReadAsync(new byte[100]).AsTask() : null;

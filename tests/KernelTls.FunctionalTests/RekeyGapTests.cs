@@ -141,7 +141,7 @@ public class RekeyGapTests : KernelTest
         Task<bool> serving = peer.ShakeHandsAsync();
         Exception? failure = await Record.ExceptionAsync(async () =>
         {
-            await client.ShakeClientAsync(Handshakes.ClientOptions(SslProtocols.Tls12)).InTime("the handshake");
+            await client.HandshakeAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls12)).InTime("the handshake");
             await serving.InTime("the peer's handshake");
             await peer.SendAsync(peer.Seal(RecordType.ApplicationData, [7]));
             Assert.Equal(1, await client.ReadAsync(new byte[1]).InTime("the data"));

@@ -78,7 +78,7 @@ public sealed class ActivityTests : IDisposable
         _started.Clear();
         await using TlsPair pair = await TlsPair.CreateAsync(mode, TlsMode.Stock);
         pair.ServerSocket.Dispose();
-        await Assert.ThrowsAnyAsync<IOException>(() => pair.Client.ShakeClientAsync(Handshakes.ClientOptions(default)));
+        await Assert.ThrowsAnyAsync<IOException>(() => pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(default)));
         return Describe();
     }
 

@@ -72,7 +72,7 @@ public class EventSourceTests
         await using TlsPair pair = await TlsPair.CreateAsync(TlsMode.DirectOpenSsl, TlsMode.Stock);
         pair.ServerSocket.Dispose();
 
-        await Assert.ThrowsAnyAsync<IOException>(() => pair.Client.ShakeClientAsync(Handshakes.ClientOptions(default)));
+        await Assert.ThrowsAnyAsync<IOException>(() => pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(default)));
 
         EventWrittenEventArgs written = Assert.Single(listener.Events, e => e.EventName == "HandshakeFailed");
         Assert.Equal(typeof(IOException).FullName, written.Payload![1]);

@@ -80,7 +80,7 @@ public sealed class MeterTests : IDisposable
         await using TlsPair pair = await TlsPair.CreateAsync(TlsMode.DirectOpenSsl, TlsMode.Stock);
         pair.ServerSocket.Dispose();
 
-        await Assert.ThrowsAnyAsync<IOException>(() => pair.Client.ShakeClientAsync(Handshakes.ClientOptions(default)));
+        await Assert.ThrowsAnyAsync<IOException>(() => pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(default)));
 
         Assert.Equal(["kernel_tls.handshake.duration seconds error.type=System.IO.IOException kernel_tls.role=client"], _measured);
     }

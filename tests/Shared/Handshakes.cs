@@ -10,7 +10,7 @@ namespace KernelTls.Tests;
 /// </summary>
 internal static class Handshakes
 {
-    public static Task ShakeServerAsync(
+    public static Task HandshakeAsServerAsync(
         this SslStream stream, ServerOptionsSelectionCallback callback, object? state, CancellationToken cancellationToken = default) =>
         stream is KtlsStream own
             ? own.AuthenticateAsServerAsync(callback, state, cancellationToken)

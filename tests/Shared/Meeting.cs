@@ -68,9 +68,9 @@ internal sealed class Meeting(TlsMode clientMode, TlsMode serverMode, SslProtoco
         ServerOptions?.Invoke(serverOptions);
 
         Task<Ending> client = EndAsync(
-            clientMode, _client, _sockets.Client, ClientHandshake ?? (s => s.ShakeClientAsync(clientOptions)));
+            clientMode, _client, _sockets.Client, ClientHandshake ?? (s => s.HandshakeAsClientAsync(clientOptions)));
         Task<Ending> server = EndAsync(
-            serverMode, _server, _sockets.Server, ServerHandshake ?? (s => s.ShakeServerAsync(serverOptions)));
+            serverMode, _server, _sockets.Server, ServerHandshake ?? (s => s.HandshakeAsServerAsync(serverOptions)));
         await Task.WhenAll(client, server).InTime($"{clientMode} client to meet {serverMode} server");
         ClientEnding = await client;
         ServerEnding = await server;

@@ -52,7 +52,7 @@ internal sealed class TlsPair : IAsyncDisposable
         SslServerAuthenticationOptions serverOptions = Handshakes.ServerOptions(version);
         client?.Invoke(clientOptions);
         server?.Invoke(serverOptions);
-        await Task.WhenAll(pair.Client.ShakeClientAsync(clientOptions), pair.Server.ShakeServerAsync(serverOptions))
+        await Task.WhenAll(pair.Client.HandshakeAsClientAsync(clientOptions), pair.Server.HandshakeAsServerAsync(serverOptions))
             .InTime($"a handshake, {clientMode} with {serverMode}");
         Modes.AssertIn(clientMode, pair.Client);
         Modes.AssertIn(serverMode, pair.Server);

@@ -43,14 +43,14 @@ internal class SslStreamMode : Mode
     public override async Task<Stream> ConnectAsync(Socket socket)
     {
         SslStream stream = Create(new NetworkStream(socket, ownsSocket: true), isServer: false);
-        await stream.ShakeClientAsync(_client);
+        await stream.HandshakeAsClientAsync(_client);
         return stream;
     }
 
     public override async Task<Stream> AcceptAsync(Socket socket)
     {
         SslStream stream = Create(new NetworkStream(socket, ownsSocket: true), isServer: true);
-        await stream.ShakeServerAsync(_server);
+        await stream.HandshakeAsServerAsync(_server);
         return stream;
     }
 

@@ -82,7 +82,7 @@ internal sealed class StreamLoad(StreamClientOptions options)
             await socket.ConnectAsync(options.ServerAddress, options.ServerPort, cancellationToken);
             await using SslStream stream = _tls.CreateStream(new NetworkStream(socket, ownsSocket: true));
             long start = Stopwatch.GetTimestamp();
-            await stream.ShakeClientAsync(_authentication, cancellationToken);
+            await stream.HandshakeAsClientAsync(_authentication, cancellationToken);
             long shaken = Stopwatch.GetTimestamp();
             _connections.Add(stream);
             switch (options.Scenario)

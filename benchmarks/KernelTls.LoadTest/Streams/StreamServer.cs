@@ -61,7 +61,7 @@ internal sealed class StreamServer(StreamServerOptions options)
         try
         {
             await using SslStream stream = _tls.CreateStream(new NetworkStream(socket, ownsSocket: true));
-            await stream.ShakeServerAsync(_authentication, cancellationToken);
+            await stream.HandshakeAsServerAsync(_authentication, cancellationToken);
             _tally.Add(stream);
             isAdded = true;
             switch (StreamProtocols.ScenarioOf(stream.NegotiatedApplicationProtocol))

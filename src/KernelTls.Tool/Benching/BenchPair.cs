@@ -42,7 +42,7 @@ internal sealed class BenchPair : IAsyncDisposable
             AllowTlsResume = false,
             EnabledSslProtocols = SslProtocols.Tls13,
         };
-        await Task.WhenAll(pair.Client.ShakeClientAsync(client, cancellationToken), pair.Server.ShakeServerAsync(server, cancellationToken));
+        await Task.WhenAll(pair.Client.HandshakeAsClientAsync(client, cancellationToken), pair.Server.HandshakeAsServerAsync(server, cancellationToken));
         return pair;
     }
 
