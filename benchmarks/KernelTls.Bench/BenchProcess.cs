@@ -106,10 +106,22 @@ internal static class BenchProcess
     /// <summary>
     /// Describes a child process that runs this program and inherits the environment of the current process.
     /// </summary>
-    public static ProcessStartInfo DescribeChild(params string[] arguments) =>
-        arguments.Contains(ModeTable.KernelWithoutTelemetry)
-            ? DescribeWithoutTelemetry(arguments)
-            : new(Environment.ProcessPath!, [typeof(BenchProcess).Assembly.Location, .. arguments]);
+    public static ProcessStartInfo DescribeChild(params string[] arguments)
+    {
+        string program = typeof(BenchProcess).Assembly.Location;
+        string[] host =
+            arguments.Contains(ModeTable.KernelWithoutTelemetry)
+                ? ["exec", "--runtimeconfig", WriteConfigurationWithoutTelemetry(program), "--depsfile", Path.ChangeExtension(program, "deps.json")]
+            : arguments.Contains(ModeTable.Unwoven) ? ["exec", "--depsfile", LibraryProcess.OriginalDependencies]
+            : [];
+        ProcessStartInfo start = new(Environment.ProcessPath!, [.. host, program, .. arguments]);
+        if (arguments is [_, var row, var mode, ..] && Row.All.Any(other => other.Name == row && other.IsLibrary))
+        {
+            LibraryProcess.SetSwitches(start, mode);
+        }
+
+        return start;
+    }
 
     /// <exception cref="BenchFailedException">This process has telemetry.</exception>
     public static void VerifyWithoutTelemetry()
@@ -121,12 +133,11 @@ internal static class BenchProcess
     }
 
     /// <summary>
-    /// Describes a child process without event sources and meters. Event sources are created before any code of this
-    /// program runs, so only the runtime's configuration can disable them.
+    /// Writes the configuration of a runtime without event sources and meters and returns its path. Event sources are
+    /// created before any code of this program runs, so only the runtime's configuration can disable them.
     /// </summary>
-    private static ProcessStartInfo DescribeWithoutTelemetry(string[] arguments)
+    private static string WriteConfigurationWithoutTelemetry(string program)
     {
-        string program = typeof(BenchProcess).Assembly.Location;
         JsonNode configuration = JsonNode.Parse(File.ReadAllText(Path.ChangeExtension(program, "runtimeconfig.json")))!;
         JsonNode properties = configuration["runtimeOptions"]!["configProperties"] ??= new JsonObject();
         foreach (string name in s_telemetrySwitches)
@@ -136,9 +147,7 @@ internal static class BenchProcess
 
         string path = Path.Combine(Path.GetTempPath(), $"{Path.GetFileNameWithoutExtension(program)}.{ModeTable.KernelWithoutTelemetry}.runtimeconfig.json");
         File.WriteAllText(path, configuration.ToJsonString());
-        return new ProcessStartInfo(
-            Environment.ProcessPath!,
-            ["exec", "--runtimeconfig", path, "--depsfile", Path.ChangeExtension(program, "deps.json"), program, .. arguments]);
+        return path;
     }
 
     /// <summary>Describes a child process whose figures are repeatable.</summary>
@@ -170,20 +179,21 @@ internal static class BenchProcess
     /// </remarks>
     internal static ProcessStartInfo DescribeSteady(string[] arguments)
     {
-        ProcessStartInfo dotnet = DescribeChild(arguments);
-        string[] command = s_inCell
-            ? ["chrt", "--fifo", MiddlePriority, "setarch", "--addr-no-randomize", dotnet.FileName, .. dotnet.ArgumentList]
-            : [dotnet.FileName, .. dotnet.ArgumentList];
-        ProcessStartInfo start = new(command[0], command[1..])
+        ProcessStartInfo start = DescribeChild(arguments);
+        if (s_inCell)
         {
-            Environment =
+            string[] command = ["--fifo", MiddlePriority, "setarch", "--addr-no-randomize", start.FileName];
+            start.FileName = "chrt";
+            foreach (string argument in command.Reverse())
             {
-                ["DOTNET_TC_DelaySingleProcMultiplier"] = "1",
-                ["DOTNET_ThreadPool_ForceMaxWorkerThreads"] = "1",
-                ["SSL_CERT_DIR"] = NoAuthorities,
-                ["SSL_CERT_FILE"] = NoAuthorities,
-            },
-        };
+                start.ArgumentList.Insert(0, argument);
+            }
+        }
+
+        start.Environment["DOTNET_TC_DelaySingleProcMultiplier"] = "1";
+        start.Environment["DOTNET_ThreadPool_ForceMaxWorkerThreads"] = "1";
+        start.Environment["SSL_CERT_DIR"] = NoAuthorities;
+        start.Environment["SSL_CERT_FILE"] = NoAuthorities;
         if (!IsStart(arguments))
         {
             start.Environment["DOTNET_EnableWriteXorExecute"] = "0";

@@ -13,5 +13,15 @@ internal readonly record struct KernelCounters(long Send, long Receive)
 
     public KernelCounters Since(KernelCounters before) => new(Send - before.Send, Receive - before.Receive);
 
+    /// <summary>Verifies that the kernel counted this number of sockets, each with a key for each direction.</summary>
+    /// <exception cref="BenchFailedException">It counted another number.</exception>
+    public void Expect(string mode, int sockets)
+    {
+        if (this != new KernelCounters(sockets, sockets))
+        {
+            throw new BenchFailedException($"{mode}: the kernel counts {this} where {sockets} of each were expected");
+        }
+    }
+
     public override string ToString() => $"TlsTxSw +{Send}, TlsRxSw +{Receive}";
 }

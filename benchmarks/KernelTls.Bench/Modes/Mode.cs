@@ -74,17 +74,8 @@ internal abstract class Mode
 
     /// <summary>Verifies that the kernel's counters match this number of connections.</summary>
     /// <exception cref="BenchFailedException">The counters do not match.</exception>
-    public void Verify(KernelCounters counted, int connections) => VerifyEnds(counted, connections, KernelEnds);
+    public void Verify(KernelCounters counted, int connections) => counted.Expect(Name, KernelEnds * connections);
 
     /// <inheritdoc cref="Verify(KernelCounters, int)"/>
-    public void VerifyHttp(KernelCounters counted, int connections) => VerifyEnds(counted, connections, HttpKernelEnds);
-
-    private void VerifyEnds(KernelCounters counted, int connections, int kernelEnds)
-    {
-        int ends = kernelEnds * connections;
-        if (counted != new KernelCounters(ends, ends))
-        {
-            throw new BenchFailedException($"{Name}: {connections} connections, and the kernel counts {counted} where {ends} were expected");
-        }
-    }
+    public void VerifyHttp(KernelCounters counted, int connections) => counted.Expect(Name, HttpKernelEnds * connections);
 }

@@ -32,6 +32,11 @@ internal static class ModeTable
     public const string Nginx = "nginx";
     public const string NginxKernel = "nginx-ktls";
 
+    /// <summary>
+    /// The mode of library rows with the library as it is published. In the other modes the library is woven.
+    /// </summary>
+    public const string Unwoven = "unwoven";
+
     private delegate Mode Factory(string name, BenchCertificates certificates, bool resume);
 
     private static readonly (string Name, Factory Create)[] s_modes =
@@ -61,12 +66,15 @@ internal static class ModeTable
 
     public static IReadOnlyList<string> Servers { get; } = [NginxKernel, Nginx, Stock, Kernel];
 
+    /// <summary>Gets the modes of a library's client: as published, woven with kernel TLS off, and woven with kernel TLS on.</summary>
+    public static IReadOnlyList<string> Libraries { get; } = [Unwoven, Stock, Kernel];
+
     /// <summary>
     /// Gets the modes with kernel TLS at both ends of a connection, at the client's end and at the server's end.
     /// </summary>
     public static IReadOnlyList<string> KernelEnds { get; } = [Kernel, KernelClient, KernelServer];
 
-    public static IReadOnlyList<string> Names { get; } = [.. Streams.Union(Servers)];
+    public static IReadOnlyList<string> Names { get; } = [.. Streams.Union(Servers).Union(Libraries)];
 
     private static KtlsStreamMode WithoutTelemetry(string name, BenchCertificates certificates, bool resume)
     {

@@ -42,7 +42,7 @@ internal sealed record Goal(string Scenario, string Mode, double? Ratio, string?
         ", ",
         new[]
         {
-            Ratio is { } ratio ? TextTable.Text($"<= {ratio:F2}") : null,
+            Ratio is { } ratio ? TextTable.Text($"<= {ratio:0.00#}") : null,
             PerOp is { } perOp ? $"<= {TextTable.Amount(perOp, unit)}" : null,
             Below is { } mode ? $"< {mode}" : null,
             AllocatedPerOp is { } bytes ? TextTable.Text($"{bytes:N0} B") : null,

@@ -47,7 +47,7 @@ internal sealed class ResultReport
         _others = others;
         Row[] measured = [.. Row.All.Where(row => results.Rows.Any(other => other.Scenario == row.Name))];
         _connectionRows = [.. measured.Where(row => row.Reference == ModeTable.Stock && !row.IsLoad)];
-        _serverRows = [.. measured.Where(row => row.Reference != ModeTable.Stock)];
+        _serverRows = [.. measured.Where(row => row.Reference == ModeTable.NginxKernel)];
     }
 
     /// <summary>Returns the prefix of the file names of a second runtime.</summary>
@@ -82,6 +82,7 @@ internal sealed class ResultReport
         AppendRatios(page);
         new LoadSection(_results).AppendTo(page);
         AppendServers(page);
+        new LibrarySection(_results).AppendTo(page);
         AppendPublished(page);
         AppendAll(page);
         return page.ToString();

@@ -43,7 +43,8 @@ internal sealed class ResultTable
             output.WriteLine(gap);
         }
 
-        output.WriteLine("Instructions in thousands (k), user and kernel, of both ends; of server rows, of the server's process alone.");
+        output.WriteLine("Instructions in thousands (k), user and kernel, of both ends; of server rows, of the server's process alone; of library");
+        output.WriteLine("rows, of the client's.");
         output.WriteLine("The ratio is to the mode named beside it, in the same boot. The floor is plain and, for each byte of payload, bare");
         output.WriteLine($"AES-256-GCM ({_results.CryptoPerByte?.ToString(CultureInfo.InvariantCulture) ?? "not measured, no"} instructions to encrypt and decrypt).");
         return allHold;

@@ -25,7 +25,7 @@ internal sealed class RuntimeSection
 
         page.Append($"\n## {string.Join(" and ", _runtimes.Select(results => results.Runtime))}\n\n");
         page.Append("Each ratio is to the stock stack of the same runtime in the same boot. `stock` is SslStream, or nginx on kernel TLS where a server\n");
-        page.Append("alone is measured.");
+        page.Append("alone is measured, or the library as published where it is a library's client.");
         foreach (BenchResults results in _runtimes[1..])
         {
             string name = ResultReport.NameOf(results);

@@ -56,6 +56,9 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
     /// <summary>Gets the mode of reference for ratios.</summary>
     public string Reference { get; private init; } = ModeTable.Stock;
 
+    /// <summary>Gets a value that indicates whether the row measures a library's client.</summary>
+    public bool IsLibrary => Reference == ModeTable.Unwoven;
+
     public static IReadOnlyList<Row> All { get; } =
     [
         Stream("stream-pingpong-64", 128, mode => new Exchange(mode, 64, operationsPerRound: 1000)) with { Modes = s_telemetryModes },
@@ -91,6 +94,8 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
         Server("static-server-1m", Megabyte, operationsPerRound: 20),
         Server("static-server-16m", 16 * Megabyte, operationsPerRound: 2),
         Server("proxy-server-64k", 64 * Kilobyte, operationsPerRound: 200, isProxy: true),
+        Library("lib-npgsql-copy", mode => new PostgresCopy(mode)),
+        Library("lib-redis-64k", mode => new RedisGet(mode)),
     ];
 
     public static Row Find(string name) => All.Single(row => row.Name == name);
@@ -212,6 +217,15 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
             Modes = ModeTable.Servers,
             PossibleModes = ModeTable.Servers,
             Reference = ModeTable.NginxKernel,
+            Weight = 2,
+        };
+
+    private static Row Library(string name, Func<string, Scenario> create) =>
+        new(name, create)
+        {
+            Modes = ModeTable.Libraries,
+            PossibleModes = ModeTable.Libraries,
+            Reference = ModeTable.Unwoven,
             Weight = 2,
         };
 }

@@ -87,12 +87,7 @@ internal sealed class ServerScenario : Scenario
                 $"{_mode}: {answers.Length} answers to {requests} requests; '{first.TrimEnd()}' and then '{next.TrimEnd()}' were expected, not '{wrong}'");
         }
 
-        KernelCounters counted = KernelCounters.Read().Since(before);
-        int kernelEnds = _mode is ModeTable.NginxKernel or ModeTable.Kernel ? 1 : 0;
-        if (counted != new KernelCounters(kernelEnds, kernelEnds))
-        {
-            throw new BenchFailedException($"{_mode}: the kernel counts {counted} where {kernelEnds} of each were expected");
-        }
+        KernelCounters.Read().Since(before).Expect(_mode, _mode is ModeTable.NginxKernel or ModeTable.Kernel ? 1 : 0);
     }
 
     /// <summary>

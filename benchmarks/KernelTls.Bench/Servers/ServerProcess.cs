@@ -1,23 +1,29 @@
 using System.Diagnostics;
 using System.Net;
 using System.Net.Sockets;
+using System.Runtime.InteropServices;
 using System.Text;
 
 namespace KernelTls.Bench.Servers;
 
 /// <summary>
-/// Runs a server on https://localhost in a separate process: nginx, or Kestrel in this program. It serves static files
-/// or acts as a reverse proxy. This process starts the server, so the server runs under the same conditions as other
-/// measured processes.
+/// Runs a server in a separate process: nginx, or Kestrel in this program, which serves static files or acts as a reverse
+/// proxy, or a server for a library's client. This process starts the server, so the server runs under the same
+/// conditions as other measured processes.
 /// </summary>
-internal sealed class ServerProcess : IDisposable
+internal sealed partial class ServerProcess : IDisposable
 {
+    private static readonly TimeSpan s_shutdown = TimeSpan.FromSeconds(30);
+
     private readonly Process _process;
+    private readonly int? _endSignal;
     private readonly StringBuilder _said = new();
 
-    private ServerProcess(int port, ProcessStartInfo start)
+    private ServerProcess(int port, ProcessStartInfo start, int? endSignal)
     {
         Port = port;
+        _endSignal = endSignal;
+        start.RedirectStandardOutput = true;
         start.RedirectStandardError = true;
         _process = Process.Start(start)!;
     }
@@ -46,15 +52,34 @@ internal sealed class ServerProcess : IDisposable
         return StartAsync(port, NginxServer.DescribeUpstream(files, port), NginxServer.Listening);
     }
 
+    public static int FindPort()
+    {
+        using Socket socket = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
+        socket.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+        return ((IPEndPoint)socket.LocalEndPoint!).Port;
+    }
+
     public void Dispose()
     {
-        _process.Kill();
+        if (_endSignal is not { } signal || kill(_process.Id, signal) != 0 || !_process.WaitForExit(s_shutdown))
+        {
+            _process.Kill();
+        }
+
         _process.Dispose();
     }
 
-    private static async Task<ServerProcess> StartAsync(int port, ProcessStartInfo start, string listening)
+    /// <summary>Starts any server, and waits until it listens.</summary>
+    /// <param name="port">The port on which the server listens.</param>
+    /// <param name="start">The server's command.</param>
+    /// <param name="listening">The text that the server writes when it listens.</param>
+    /// <param name="endSignal">
+    /// The signal that makes the server end its own processes and itself, or null if the server is a single process and
+    /// can be killed.
+    /// </param>
+    public static async Task<ServerProcess> StartAsync(int port, ProcessStartInfo start, string listening, int? endSignal = null)
     {
-        ServerProcess server = new(port, start);
+        ServerProcess server = new(port, start, endSignal);
         try
         {
             await server.SaysAsync(listening).InTime($"{start.FileName} to listen");
@@ -68,25 +93,28 @@ internal sealed class ServerProcess : IDisposable
         return server;
     }
 
-    private static int FindPort()
-    {
-        using Socket socket = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
-        socket.Bind(new IPEndPoint(IPAddress.Loopback, 0));
-        return ((IPEndPoint)socket.LocalEndPoint!).Port;
-    }
-
     /// <summary>
-    /// Waits until the server writes a word to its standard error. The output is read and discarded as long as the
-    /// process runs.
+    /// Waits until the server writes a word to its standard output or its standard error. The output is read and
+    /// discarded as long as the process runs.
     /// </summary>
     private async Task SaysAsync(string word)
     {
         TaskCompletionSource said = new(TaskCreationOptions.RunContinuationsAsynchronously);
-        _process.ErrorDataReceived += (_, line) =>
+        int open = 2;
+        _process.OutputDataReceived += Hear;
+        _process.ErrorDataReceived += Hear;
+        _process.BeginOutputReadLine();
+        _process.BeginErrorReadLine();
+        await said.Task;
+
+        void Hear(object sender, DataReceivedEventArgs line)
         {
             if (line.Data is null)
             {
-                said.TrySetException(new BenchFailedException($"the server ended before it listened: {_said}"));
+                if (Interlocked.Decrement(ref open) == 0)
+                {
+                    said.TrySetException(new BenchFailedException($"the server ended before it listened: {Said()}"));
+                }
             }
             else if (line.Data.Contains(word, StringComparison.Ordinal))
             {
@@ -94,10 +122,22 @@ internal sealed class ServerProcess : IDisposable
             }
             else if (!said.Task.IsCompleted)
             {
-                _said.AppendLine(line.Data);
+                lock (_said)
+                {
+                    _said.AppendLine(line.Data);
+                }
             }
-        };
-        _process.BeginErrorReadLine();
-        await said.Task;
+        }
+
+        string Said()
+        {
+            lock (_said)
+            {
+                return _said.ToString();
+            }
+        }
     }
+
+    [LibraryImport("libc")]
+    private static partial int kill(int process, int signal);
 }

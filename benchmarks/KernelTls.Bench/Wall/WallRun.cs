@@ -17,7 +17,7 @@ internal sealed class WallRun
     /// <exception cref="BenchFailedException">A row has none of the modes.</exception>
     public WallRun(string[] scenarios, string[] modes, TimeSpan length, TextWriter output)
     {
-        _cells = [.. Row.Select(scenarios, modes).Where(cell => cell.Row is { Create: not null, IsLoad: false, IsStart: false })];
+        _cells = [.. Row.Select(scenarios, modes).Where(cell => cell.Row is { Create: not null, IsLoad: false, IsStart: false, IsLibrary: false })];
         _length = length;
         _output = output;
     }
