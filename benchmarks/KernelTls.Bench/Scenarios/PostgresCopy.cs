@@ -23,10 +23,7 @@ internal sealed class PostgresCopy(string mode) : LibraryScenario(mode, typeof(N
     private NpgsqlDataSource? _source;
     private NpgsqlConnection? _connection;
 
-    public override int OperationsPerRound => 8;
-
-    /// <summary>Gets a number with which methods that run once in an operation are called often enough to be recompiled.</summary>
-    public override int WarmUpRounds => 9;
+    public override int OperationsPerRound => 12;
 
     protected override int Connections => 1;
 

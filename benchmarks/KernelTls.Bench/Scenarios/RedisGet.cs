@@ -14,7 +14,8 @@ internal sealed class RedisGet(string mode) : LibraryScenario(mode, typeof(Conne
     private ConnectionMultiplexer? _redis;
     private IDatabase? _database;
 
-    public override int OperationsPerRound => 60;
+    /// <summary>Gets a number with which a round has several collections of the values. One more or less then changes little.</summary>
+    public override int OperationsPerRound => 240;
 
     /// <summary>Gets two: the library has a second connection for subscriptions.</summary>
     protected override int Connections => 2;
