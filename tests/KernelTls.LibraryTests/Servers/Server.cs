@@ -8,7 +8,6 @@ namespace KernelTls.LibraryTests.Servers;
 /// </summary>
 public abstract class Server(string program) : IAsyncDisposable
 {
-    private protected const int SigInt = 2;
     private protected const int SigKill = 9;
     private protected const int SigTerm = 15;
 
