@@ -18,6 +18,8 @@ public class MetricsTests
     public async Task Handshakes_are_measured(TlsMode mode)
     {
         ConcurrentQueue<string> measured = new();
+        TaskCompletionSource ended = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        int handshakes = 0;
         using MeterListener listener = new();
         listener.InstrumentPublished = (instrument, l) =>
         {
@@ -39,6 +41,9 @@ public class MetricsTests
             using (await server.ConnectSocketAsync())
             {
             }
+
+            // A server that stops accepts no more connections.
+            await ended.Task.InTime("the server to report the end of three handshakes");
         }
 
         Assert.Equal(3, measured.Count(m => m == "kestrel.active_tls_handshakes 1"));
@@ -56,7 +61,13 @@ public class MetricsTests
                 $"no {instrument} with {tag}; measured: {string.Join(" | ", measured)}");
         }
 
-        void Note(Instrument instrument, string value, ReadOnlySpan<KeyValuePair<string, object?>> tags) =>
+        void Note(Instrument instrument, string value, ReadOnlySpan<KeyValuePair<string, object?>> tags)
+        {
             measured.Enqueue($"{instrument.Name} {value}{string.Join(' ', tags.ToArray().Select(t => $"{t.Key}={t.Value}"))}");
+            if (instrument.Name == "kestrel.tls_handshake.duration" && Interlocked.Increment(ref handshakes) == 3)
+            {
+                ended.SetResult();
+            }
+        }
     }
 }
