@@ -91,31 +91,4 @@ internal sealed class Call : IDisposable
         await from.ReadExactlyAsync(message, cancellationToken);
         return message;
     }
-
-    /// <summary>A request body that is written while the response is read.</summary>
-    private sealed class DuplexContent : HttpContent
-    {
-        private readonly TaskCompletionSource<Stream> _opened = new(TaskCreationOptions.RunContinuationsAsynchronously);
-        private readonly TaskCompletionSource _complete = new(TaskCreationOptions.RunContinuationsAsynchronously);
-
-        public Task<Stream> Opened => _opened.Task;
-
-        public void Complete() => _complete.TrySetResult();
-
-        protected override Task SerializeToStreamAsync(Stream stream, TransportContext? context) =>
-            SerializeToStreamAsync(stream, context, CancellationToken.None);
-
-        protected override async Task SerializeToStreamAsync(Stream stream, TransportContext? context, CancellationToken cancellationToken)
-        {
-            await stream.FlushAsync(cancellationToken);
-            _opened.SetResult(stream);
-            await _complete.Task.WaitAsync(cancellationToken);
-        }
-
-        protected override bool TryComputeLength(out long length)
-        {
-            length = 0;
-            return false;
-        }
-    }
 }

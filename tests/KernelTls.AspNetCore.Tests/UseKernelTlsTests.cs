@@ -147,7 +147,7 @@ public class UseKernelTlsTests
     }
 
     /// <summary>
-    /// UseHttps is added behind a middleware that came after UseKernelTls, where no step of ours can precede it.
+    /// UseHttps is added behind a middleware that came after UseKernelTls, and no step of this library can precede it.
     /// </summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]

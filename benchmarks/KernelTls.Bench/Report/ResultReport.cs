@@ -159,7 +159,7 @@ internal sealed class ResultReport
 
         page.Append("\n## Both ends, as a ratio to SslStream\n\n");
         page.Append($"![Ratio to SslStream by row, with floor and proof of concept]({FileOf(RatioChart)})\n\n");
-        page.Append("The floor is the row without TLS and, for each byte of payload, bare AES-256-GCM: nobody gets below it. `poc` is the data path of\n");
+        page.Append("The floor is the row without TLS and, for each byte of payload, bare AES-256-GCM. No mode can cost less. `poc` is the data path of\n");
         page.Append("the closed proof of concept, `direct` OpenSSL on the socket without the kernel, `ktls-client` and `ktls-server` have kernel TLS at\n");
         page.Append("one end and SslStream at the other.\n");
         string[] compared = _results.Rows.Any(row => row.Mode == ModeTable.TlsSession) ? [.. s_compared, ModeTable.TlsSession] : s_compared;

@@ -1,6 +1,7 @@
 using System.Globalization;
 using System.Net;
 using System.Net.Http.Headers;
+using KernelTls.Tests;
 
 namespace KernelTls.Soak;
 
@@ -85,32 +86,5 @@ internal sealed class CallSoakClient(SoakContext context, int seed) : HttpSoakCl
         byte[] answer = await Frame.ReadAsync(stream, limit) ?? throw new EndOfStreamException("The call ended before its last answer.");
         Payload.Verify(answer, Payload.Hash(message.Span), "an answer");
         Context.Tally.CountBytes(answer.Length);
-    }
-
-    /// <summary>A request body that is written while the response is read.</summary>
-    private sealed class DuplexContent : HttpContent
-    {
-        private readonly TaskCompletionSource<Stream> _opened = new(TaskCreationOptions.RunContinuationsAsynchronously);
-        private readonly TaskCompletionSource _complete = new(TaskCreationOptions.RunContinuationsAsynchronously);
-
-        public Task<Stream> Opened => _opened.Task;
-
-        public void Complete() => _complete.TrySetResult();
-
-        protected override Task SerializeToStreamAsync(Stream stream, TransportContext? context) =>
-            SerializeToStreamAsync(stream, context, CancellationToken.None);
-
-        protected override async Task SerializeToStreamAsync(Stream stream, TransportContext? context, CancellationToken cancellationToken)
-        {
-            await stream.FlushAsync(cancellationToken);
-            _opened.SetResult(stream);
-            await _complete.Task.WaitAsync(cancellationToken);
-        }
-
-        protected override bool TryComputeLength(out long length)
-        {
-            length = 0;
-            return false;
-        }
     }
 }
