@@ -60,10 +60,10 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
             connection.Features.Set(new ResponseFiles(_output, connection.ConnectionId, logger));
         }
 
-        _peer = WatchPeer();
         connection.Features.Get<IConnectionHeartbeatFeature>()?.OnHeartbeat(static input => ((TlsInput)input).OnHeartbeat(), _input);
 
-        // Last, so that an earlier failure leaves no handle behind.
+        // Last, because both keep this object alive until it is disposed, which it is not if the constructor fails.
+        _peer = WatchPeer();
         _alive = GCHandle.Alloc(this);
     }
 
