@@ -1,6 +1,5 @@
 using System.Diagnostics;
 using System.Net.Security;
-using System.Runtime.CompilerServices;
 using System.Security.Authentication;
 using KernelTls.Tests;
 using Microsoft.AspNetCore.Connections;
@@ -26,12 +25,12 @@ public class TransportFailureTests
         server.FailsOnPurpose = true;
         await using (SslStream client = await server.ConnectAsync(SslProtocols.Tls13))
         {
-            Assert.Equal(0, await client.ReadAsync(new byte[1]).AsTask().InTime("the end of the connection"));
+            Assert.Equal(0, await client.ReadAsync(new byte[1]).InTime("the end of the connection"));
         }
 
         WeakReference reader = await heartbeat.Registered.InTime("the transport to register with the heartbeat");
         Stopwatch elapsed = Stopwatch.StartNew();
-        while (IsAlive(reader))
+        while (reader.IsAlive)
         {
             Assert.True(elapsed.Elapsed < Limits.Wait, $"the transport is alive after {Limits.Wait.TotalSeconds} s");
             GC.Collect();
@@ -39,11 +38,7 @@ public class TransportFailureTests
         }
     }
 
-    // Not inlined, so that no reference stays on the stack of the test.
-    [MethodImpl(MethodImplOptions.NoInlining)]
-    private static bool IsAlive(WeakReference reference) => reference.Target is not null;
-
-    /// <summary>Fails the registration, which is the last step of the transport's constructor that can fail.</summary>
+    /// <summary>Fails the registration, which is a step of the transport's constructor.</summary>
     private sealed class FailingHeartbeat : IConnectionHeartbeatFeature
     {
         private readonly TaskCompletionSource<WeakReference> _registered = new(TaskCreationOptions.RunContinuationsAsynchronously);
