@@ -81,6 +81,9 @@ public class CloseTests
                 await Raw.SendRequestAsync(client, "/bytes/10", close: true);
                 Assert.NotEqual(0, await client.ReadAsync(new byte[1000]).InTime("the response"));
             }
+
+            // Disposing the server aborts connections that have not ended, and an abort closes the socket under the watch.
+            await server.StopAsync().InTime("the connections to end");
         }
 
         thrown.AssertNone();
