@@ -109,15 +109,18 @@ internal static class BenchProcess
     public static ProcessStartInfo DescribeChild(params string[] arguments)
     {
         string program = typeof(BenchProcess).Assembly.Location;
+        bool isLibrary = arguments is [_, var row, ..] && Row.All.Any(other => other.Name == row && other.IsLibrary);
         string[] host =
             arguments.Contains(ModeTable.KernelWithoutTelemetry)
-                ? ["exec", "--runtimeconfig", WriteConfigurationWithoutTelemetry(program), "--depsfile", Path.ChangeExtension(program, "deps.json")]
+                ? ConfiguredHost(program, ModeTable.KernelWithoutTelemetry, s_telemetrySwitches, false)
+            : isLibrary && arguments.Contains(ModeTable.KernelWithoutPadding)
+                ? ConfiguredHost(program, ModeTable.KernelWithoutPadding, [LibraryProcess.NoPaddingNames], "All")
             : arguments.Contains(ModeTable.Unwoven) ? ["exec", "--depsfile", LibraryProcess.OriginalDependencies]
             : [];
         ProcessStartInfo start = new(Environment.ProcessPath!, [.. host, program, .. arguments]);
-        if (arguments is [_, var row, var mode, ..] && Row.All.Any(other => other.Name == row && other.IsLibrary))
+        if (isLibrary)
         {
-            LibraryProcess.SetSwitches(start, mode);
+            LibraryProcess.SetSwitches(start, arguments[2]);
         }
 
         return start;
@@ -133,21 +136,21 @@ internal static class BenchProcess
     }
 
     /// <summary>
-    /// Writes the configuration of a runtime without event sources and meters and returns its path. Event sources are
+    /// Writes the configuration of a runtime for a mode and returns the arguments that make the host use it. Event sources are
     /// created before any code of this program runs, so only the runtime's configuration can disable them.
     /// </summary>
-    private static string WriteConfigurationWithoutTelemetry(string program)
+    private static string[] ConfiguredHost(string program, string mode, string[] names, JsonNode value)
     {
         JsonNode configuration = JsonNode.Parse(File.ReadAllText(Path.ChangeExtension(program, "runtimeconfig.json")))!;
         JsonNode properties = configuration["runtimeOptions"]!["configProperties"] ??= new JsonObject();
-        foreach (string name in s_telemetrySwitches)
+        foreach (string name in names)
         {
-            properties[name] = false;
+            properties[name] = value.DeepClone();
         }
 
-        string path = Path.Combine(Path.GetTempPath(), $"{Path.GetFileNameWithoutExtension(program)}.{ModeTable.KernelWithoutTelemetry}.runtimeconfig.json");
+        string path = Path.Combine(Path.GetTempPath(), $"{Path.GetFileNameWithoutExtension(program)}.{mode}.runtimeconfig.json");
         File.WriteAllText(path, configuration.ToJsonString());
-        return path;
+        return ["exec", "--runtimeconfig", path, "--depsfile", Path.ChangeExtension(program, "deps.json")];
     }
 
     /// <summary>Describes a child process whose figures are repeatable.</summary>

@@ -20,6 +20,9 @@ internal static class LibraryProcess
 {
     public const string Originals = "unwoven";
 
+    /// <summary>The AppContext value that makes woven streams expect no padding (docs/libraries.md).</summary>
+    public const string NoPaddingNames = "KernelTls.Weaving.ExpectNoPadding";
+
     private const string KernelVariable = "DOTNET_SYSTEM_NET_SECURITY_KTLS";
     private const string DirectVariable = "DOTNET_SYSTEM_NET_SECURITY_DIRECT_OPENSSL";
 
@@ -33,7 +36,7 @@ internal static class LibraryProcess
     {
         start.Environment.Remove(KernelVariable);
         start.Environment.Remove(DirectVariable);
-        if (mode == ModeTable.Kernel)
+        if (IsKernel(mode))
         {
             start.Environment[KernelVariable] = "1";
         }
@@ -45,17 +48,21 @@ internal static class LibraryProcess
     /// </summary>
     public static string OriginalDependencies => s_originalDependencies.Value;
 
+    /// <summary>Returns whether kernel TLS is on in a mode of library rows.</summary>
+    public static bool IsKernel(string mode) => mode is ModeTable.Kernel or ModeTable.KernelWithoutPadding;
+
     /// <summary>Verifies that this process has the library of the mode and its switch.</summary>
     /// <exception cref="BenchFailedException">The process was started for another mode.</exception>
     public static void Verify(string mode, Assembly library)
     {
         bool isWoven = IsWoven(library.Location);
         bool isOn = Environment.GetEnvironmentVariable(KernelVariable) == "1";
-        if (isWoven != (mode != ModeTable.Unwoven) || isOn != (mode == ModeTable.Kernel))
+        bool expectsNoPadding = AppContext.GetData(NoPaddingNames) is not null;
+        if (isWoven != (mode != ModeTable.Unwoven) || isOn != IsKernel(mode) || expectsNoPadding != (mode == ModeTable.KernelWithoutPadding))
         {
             throw new BenchFailedException(
                 $"{mode}: this process was not started as the table's are: {library.Location} is {(isWoven ? "" : "not ")}woven, "
-                + $"and kernel TLS is {(isOn ? "on" : "off")}");
+                + $"kernel TLS is {(isOn ? "on" : "off")}, and padding is {(expectsNoPadding ? "not " : "")}expected");
         }
     }
 

@@ -6,6 +6,9 @@ namespace KernelTls.Weave;
 /// <summary>Weaves copies of the assemblies that a project has from packages.</summary>
 public sealed class WeavePackages : WeaveTask
 {
+    /// <summary>The metadata that KernelTls.Weave.targets passes on to the application.</summary>
+    private const string NoPadding = "ExpectNoPadding";
+
     private readonly HashSet<string> _found = new(StringComparer.OrdinalIgnoreCase);
     private readonly List<ITaskItem> _replaced = [];
 
@@ -48,6 +51,7 @@ public sealed class WeavePackages : WeaveTask
         string? library = Assemblies.FirstOrDefault(a => NameOf(a) == Replacements.Library)?.ItemSpec
             ?? (string.IsNullOrEmpty(Library) ? null : Library);
         Selection selection = new(Wanted);
+        WarnOfMetadata();
         if (library is null || !File.Exists(library))
         {
             return ReadReplacements(null) is not null;
@@ -120,6 +124,14 @@ public sealed class WeavePackages : WeaveTask
         }
 
         return [.. woven];
+    }
+
+    private void WarnOfMetadata()
+    {
+        foreach (ITaskItem item in Wanted.Where(i => i.GetMetadata(NoPadding) is { Length: > 0 } value && !bool.TryParse(value, out _)))
+        {
+            Warn("KTLSW007", $"{NoPadding}=\"{item.GetMetadata(NoPadding)}\" of KernelTlsWeave '{item.ItemSpec}' has no effect. Expected true or false.");
+        }
     }
 
     private void WarnOfUnknown(Selection selection, Lazy<Replacements?> replacements)

@@ -21,7 +21,7 @@ public class LibraryRowTests
     [Fact]
     public void Rows_of_libraries_are_to_the_library_as_published() =>
         Assert.Equal(
-            ["lib-npgsql-copy unwoven sslstream ktls", "lib-redis-64k unwoven sslstream ktls"],
+            ["lib-npgsql-copy unwoven sslstream ktls ktls-nopad", "lib-redis-64k unwoven sslstream ktls ktls-nopad"],
             Row.All.Where(row => row.Reference == ModeTable.Unwoven).Select(row => $"{row.Name} {string.Join(' ', row.Modes)}"));
 
     [Theory]
@@ -29,7 +29,10 @@ public class LibraryRowTests
     [InlineData(11)]
     public void Each_woven_mode_has_a_goal_for_each_runtime(int runtime) =>
         Assert.Equal(
-            ["lib-npgsql-copy sslstream <= 1.005", "lib-npgsql-copy ktls <= 0.99", "lib-redis-64k sslstream <= 1.005", "lib-redis-64k ktls <= 0.96"],
+            [
+                "lib-npgsql-copy sslstream <= 1.005", "lib-npgsql-copy ktls <= 0.99", "lib-npgsql-copy ktls-nopad <= 0.99",
+                "lib-redis-64k sslstream <= 1.005", "lib-redis-64k ktls <= 0.96", "lib-redis-64k ktls-nopad <= 0.96",
+            ],
             Goal.For(runtime).Where(goal => Row.Find(goal.Scenario).IsLibrary)
                 .Select(goal => $"{goal.Scenario} {goal.Mode} {goal.Describe(Measurement.Instructions)}"));
 
@@ -71,7 +74,8 @@ public class LibraryRowTests
     [InlineData(ModeTable.Unwoven, null)]
     [InlineData(ModeTable.Stock, null)]
     [InlineData(ModeTable.Kernel, "1")]
-    public void Only_the_mode_with_kernel_TLS_has_the_switch(string mode, string? expected)
+    [InlineData(ModeTable.KernelWithoutPadding, "1")]
+    public void Only_the_modes_with_kernel_TLS_have_the_switch(string mode, string? expected)
     {
         const string Variable = "DOTNET_SYSTEM_NET_SECURITY_KTLS";
         Assert.Equal(expected, BenchProcess.DescribeChild("measure", "lib-redis-64k", mode).Environment.TryGetValue(Variable, out string? value) ? value : null);
@@ -79,10 +83,28 @@ public class LibraryRowTests
         Assert.False(BenchProcess.DescribeSteady(["measure", "h1-get-64k", mode]).Environment.ContainsKey(Variable));
     }
 
+    [Theory]
+    [InlineData("lib-redis-64k", ModeTable.Kernel, false)]
+    [InlineData("lib-redis-64k", ModeTable.KernelWithoutPadding, true)]
+    [InlineData("h1-get-64k", ModeTable.KernelWithoutPadding, false)]
+    public void Only_a_library_that_expects_no_padding_is_named_in_the_configuration(string name, string mode, bool isNamed)
+    {
+        ProcessStartInfo start = BenchProcess.DescribeChild("measure", name, mode);
+
+        int option = start.ArgumentList.IndexOf("--runtimeconfig");
+        Assert.Equal(isNamed, option >= 0);
+        if (isNamed)
+        {
+            JsonNode configuration = JsonNode.Parse(File.ReadAllText(start.ArgumentList[option + 1]))!;
+            Assert.Equal("All", configuration["runtimeOptions"]!["configProperties"]![LibraryProcess.NoPaddingNames]!.GetValue<string>());
+        }
+    }
+
     /// <summary>The libraries of this process are woven, and kernel TLS is off.</summary>
     [Theory]
     [InlineData("lib-npgsql-copy", ModeTable.Unwoven)]
     [InlineData("lib-npgsql-copy", ModeTable.Kernel)]
+    [InlineData("lib-npgsql-copy", ModeTable.KernelWithoutPadding)]
     [InlineData("lib-redis-64k", ModeTable.Unwoven)]
     [InlineData("lib-redis-64k", ModeTable.Kernel)]
     public void A_process_that_was_started_for_another_mode_is_refused(string name, string mode)
@@ -98,7 +120,7 @@ public class LibraryRowTests
     {
         SkipWithout(name == "lib-redis-64k" ? RedisProgram.Program : PostgresProgram.Program);
         Task<string> Measure() => BenchProcess.RunSteadyAsync([BenchCommand.Measure, name, mode], TestContext.Current.CancellationToken);
-        if (mode == ModeTable.Kernel && !KtlsPlatform.IsSupported)
+        if (LibraryProcess.IsKernel(mode) && !KtlsPlatform.IsSupported)
         {
             Assert.False(s_isCell, "the cell has no kernel TLS");
             Assert.Contains("ended with exit code 1", (await Assert.ThrowsAsync<BenchFailedException>(Measure)).Message, StringComparison.Ordinal);

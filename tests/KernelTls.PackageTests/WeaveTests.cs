@@ -113,11 +113,11 @@ public partial class WeaveTests(Workshop workshop)
         foreach (string name in (string[])["one", "two"])
         {
             Write(directory, $"{name}/{name}.csproj", Project(
-                "<OutputType>Exe</OutputType>",
+                "<OutputType>Exe</OutputType><KernelTlsWeaveAllowTruncation>false</KernelTlsWeaveAllowTruncation>",
                 """
                 <PackageReference Include="Npgsql" Version="10.0.3" />
                 <PackageReference Include="KernelTls.Weave" Version="0.1.0" />
-                <KernelTlsWeave Include="Npgsql;$(AssemblyName)" />
+                <KernelTlsWeave Include="Npgsql;$(AssemblyName)" ExpectNoPadding="true" />
                 """));
             Write(directory, $"{name}/Program.cs", "using System.Net.Security; _ = new SslStream(new MemoryStream());");
         }
@@ -134,6 +134,11 @@ public partial class WeaveTests(Workshop workshop)
         Assert.Equal(
             File.ReadAllBytes(directory["one/obj/Debug/net10.0/KernelTls.Weave/Npgsql.dll"]),
             File.ReadAllBytes(directory["two/obj/Debug/net10.0/KernelTls.Weave/Npgsql.dll"]));
+
+        // What the project chooses reaches the application.
+        string configuration = File.ReadAllText(directory["one/bin/Debug/net10.0/one.runtimeconfig.json"]);
+        Assert.Contains("\"KernelTls.Weaving.AllowTruncation\": false", configuration, StringComparison.Ordinal);
+        Assert.Contains("\"KernelTls.Weaving.ExpectNoPadding\": \"Npgsql;one\"", configuration, StringComparison.Ordinal);
 
         // Without the item the assembly is compiled again, and not woven.
         string project = File.ReadAllText(directory["one/one.csproj"]);

@@ -157,6 +157,21 @@ public sealed class WeavePackagesTests : IDisposable
             _build.Warnings);
     }
 
+    [Theory]
+    [InlineData("true", false)]
+    [InlineData("False", false)]
+    [InlineData("yes", true)]
+    public void A_value_of_ExpectNoPadding_that_is_neither_true_nor_false_is_a_warning(string value, bool warns)
+    {
+        Add("One", UsesStream);
+
+        Run(Build.Item("One", ("ExpectNoPadding", value)));
+
+        Assert.Equal(
+            warns ? ["KTLSW007: ExpectNoPadding=\"yes\" of KernelTlsWeave 'One' has no effect. Expected true or false."] : [],
+            _build.Warnings);
+    }
+
     [Fact]
     public void A_project_is_pointed_to_its_own_item()
     {

@@ -67,6 +67,28 @@ public sealed class WovenProgramTests : IDisposable
         Assert.DoesNotContain("truncated: ping", application.Said, StringComparison.Ordinal);
     }
 
+    [Theory]
+    [InlineData("Npgsql; talk", true)]
+    [InlineData("all", true)]
+    [InlineData("Npgsql;Talk.More", false)]
+    public async Task Assemblies_that_the_application_names_expect_no_padding(string names, bool namesIt)
+    {
+        Assert.True(KtlsPlatform.IsSupported || !Cell.KtlsExpected);
+        using Application application = WovenProgram.Start(
+            _directory,
+            "Talk",
+            Program().Weave().Image!,
+            [],
+            [(Application.KernelVariable, "1")],
+            $"\"KernelTls.Weaving.ExpectNoPadding\": \"{names}\"");
+
+        string said = await application.SucceedAsync();
+
+        Assert.Equal(
+            namesIt && KtlsPlatform.CanExpectNoPadding ? s_streams.Length : 0,
+            said.Split('\n').Count(line => line.Contains(" without padding", StringComparison.Ordinal)));
+    }
+
     private static Compiled Program() => WovenProgram.Compile("Talk.cs", "Talk");
 
     private static string Expected(string offload)

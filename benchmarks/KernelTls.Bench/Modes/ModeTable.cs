@@ -67,7 +67,7 @@ internal static class ModeTable
     public static IReadOnlyList<string> Servers { get; } = [NginxKernel, Nginx, Stock, Kernel];
 
     /// <summary>Gets the modes of a library's client: as published, woven with kernel TLS off, and woven with kernel TLS on.</summary>
-    public static IReadOnlyList<string> Libraries { get; } = [Unwoven, Stock, Kernel];
+    public static IReadOnlyList<string> Libraries { get; } = [Unwoven, Stock, Kernel, KernelWithoutPadding];
 
     /// <summary>
     /// Gets the modes with kernel TLS at both ends of a connection, at the client's end and at the server's end.

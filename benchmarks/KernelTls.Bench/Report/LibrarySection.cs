@@ -28,7 +28,7 @@ internal sealed class LibrarySection
 
         page.Append("\n## Libraries: the client's process alone\n\n");
         page.Append("`unwoven` is the library as it is published, on SslStream. Woven by KernelTls.Weave it is `sslstream` while kernel TLS is off, and\n");
-        page.Append("`ktls` with it. The servers are PostgreSQL and Redis of the distribution, without kernel TLS.\n");
+        page.Append("`ktls` with it, `ktls-nopad` with it and with ExpectNoPadding. The servers are PostgreSQL and Redis of the distribution, without kernel TLS.\n");
         MarkdownTable.AppendHead(page, ["", .. ModeTable.Libraries, .. s_woven.SelectMany(mode => (string[])[$"{mode} / {ModeTable.Unwoven}", "goal", "holds"])]);
         foreach (Row row in _rows)
         {

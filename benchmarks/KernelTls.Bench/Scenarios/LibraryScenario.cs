@@ -21,7 +21,7 @@ internal abstract class LibraryScenario : Scenario
         _mode = mode;
 
         // KernelTls probes the kernel here, with sockets that the kernel counts.
-        _ = mode == ModeTable.Kernel && KtlsPlatform.IsSupported;
+        _ = LibraryProcess.IsKernel(mode) && KtlsPlatform.IsSupported;
     }
 
     /// <summary>Gets the directory with the server's files and certificate.</summary>
@@ -36,7 +36,7 @@ internal abstract class LibraryScenario : Scenario
         KernelCounters before = KernelCounters.Read();
         await ConnectAsync(_server.Port);
         await RunAsync(1);
-        KernelCounters.Read().Since(before).Expect(_mode, _mode == ModeTable.Kernel ? Connections : 0);
+        KernelCounters.Read().Since(before).Expect(_mode, LibraryProcess.IsKernel(_mode) ? Connections : 0);
     }
 
     public override ValueTask DisposeAsync()

@@ -13,9 +13,16 @@ internal sealed class WovenLibrary
     /// </summary>
     public const string TruncationSwitch = "KernelTls.Weaving.AllowTruncation";
 
+    /// <summary>
+    /// The AppContext value that names the assemblies whose woven streams set <see cref="KtlsOptions.ExpectNoPadding"/>: names
+    /// separated by semicolons, or All. Only code that connects to trusted peers may be named.
+    /// </summary>
+    public const string NoPaddingNames = "KernelTls.Weaving.ExpectNoPadding";
+
     public WovenLibrary(string name) => Options = new KtlsOptions
     {
         AllowTruncation = !AppContext.TryGetSwitch(TruncationSwitch, out bool allowed) || allowed,
+        ExpectNoPadding = IsNamed(name, AppContext.GetData(NoPaddingNames) as string),
         Library = name,
     };
 
@@ -51,4 +58,9 @@ internal sealed class WovenLibrary
 
         return handler;
     }
+
+    private static bool IsNamed(string name, string? names) =>
+        names is not null
+        && names.Split(';', StringSplitOptions.TrimEntries).Any(
+            n => n.Equals(name, StringComparison.OrdinalIgnoreCase) || n.Equals("All", StringComparison.OrdinalIgnoreCase));
 }

@@ -98,7 +98,24 @@ public static class Sample
         await stream.WriteAsync(Encoding.ASCII.GetBytes("ping"));
         byte[] answer = new byte[100];
         int read = await stream.ReadAtLeastAsync(answer, 5, throwOnEndOfStream: false);
-        return $"{Encoding.ASCII.GetString(answer, 0, read)} {stream.TransportContext.GetChannelBinding(ChannelBindingKind.Endpoint)?.Size} {Describe(stream)}";
+        string binding = $"{stream.TransportContext.GetChannelBinding(ChannelBindingKind.Endpoint)?.Size}";
+        return $"{Encoding.ASCII.GetString(answer, 0, read)} {binding} {Describe(stream)}{(ExpectsNoPadding(connection.Client) ? " without padding" : "")}";
+    }
+
+    // SOL_TLS and TLS_RX_EXPECT_NO_PAD of linux/tls.h, as the kernel reports them.
+    private static bool ExpectsNoPadding(Socket socket)
+    {
+        byte[] value = new byte[sizeof(int)];
+        try
+        {
+            _ = socket.GetRawSocketOption(282, 4, value);
+        }
+        catch (Exception)
+        {
+            return false;
+        }
+
+        return BitConverter.ToInt32(value) != 0;
     }
 
     private static async Task<string> ServeAsync(TcpListener listener, X509Certificate2 certificate, bool close)
