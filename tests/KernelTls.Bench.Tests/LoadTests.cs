@@ -15,7 +15,7 @@ public class LoadTests
         get
         {
             TheoryData<string, string> cells = [];
-            foreach (Row row in Row.All.Where(row => row is { IsLoad: true, Create: not null }))
+            foreach (Row row in Row.All.Where(row => row is { IsLoad: true, IsStorm: false, Create: not null }))
             {
                 cells.Add(row.Name, ModeTable.Stock);
                 cells.Add(row.Name, ModeTable.Direct);
@@ -48,6 +48,24 @@ public class LoadTests
 
         // Sequential operations would together take no longer than the whole run.
         Assert.True(scenario.Times.Sum(time => time.TotalSeconds) > 2 * elapsed.TotalSeconds, "operations were hardly under way at the same time");
+    }
+
+    [Theory]
+    [InlineData(ModeTable.Stock)]
+    [InlineData(ModeTable.Direct)]
+    public async Task A_storm_opens_all_connections_at_once_beside_one_that_is_open(string mode)
+    {
+        await using HandshakeStorm storm = (HandshakeStorm)Row.Find("c200-storm").Create!(mode);
+        await storm.PrepareAsync();
+        int connections = storm.Connections;
+        storm.Times = [];
+
+        await storm.RunAsync(storm.OperationsPerRound);
+
+        storm.Verify();
+        Assert.Equal(200, storm.Concurrency);
+        Assert.Equal(200, storm.Connections - connections);
+        Assert.InRange(storm.Times.Count, 1, int.MaxValue);
     }
 
     [Fact]

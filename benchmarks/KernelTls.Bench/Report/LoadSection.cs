@@ -32,7 +32,8 @@ internal sealed class LoadSection
 
         page.Append("\n## A hundred at a time, as a ratio to SslStream\n\n");
         page.Append("One HttpClient has 100 requests under way at Kestrel, HTTP/2 on one connection; `c1000-idle` is memory for each end of a thousand\n");
-        page.Append("connections of which ten work. `plain` says how near https has come to http.\n");
+        page.Append("connections of which ten work. `c200-storm` opens 200 connections at once, and its times are those of a client that was connected\n");
+        page.Append("before. `plain` says how near https has come to http.\n");
         AppendRatios(page, PerOperation, row => TextTable.Amount(row.PerOp, row.Unit), row => row.Ratio);
         page.Append("\nWhat 99 of 100 requests took at most, by the guest's clock: instructions of all that ran meanwhile.\n");
         AppendRatios(

@@ -43,9 +43,7 @@ internal class HttpExchange : Scenario
         _certificateSize = certificates.Server.RawDataMemory.Length;
         _body = new byte[kind.RequestSize + (kind.IsFile ? 0 : kind.ResponseSize)];
         _file = kind.IsFile ? new BenchFile(kind.ResponseSize) : null;
-        Client = new HttpClient(CreateHandler(mode, kind));
-        Client.DefaultRequestHeaders.Host = BenchCertificates.Host;
-        Client.DefaultRequestHeaders.ConnectionClose = kind.Closes ? true : null;
+        Client = CreateClient(mode, kind);
     }
 
     public override int OperationsPerRound { get; }
@@ -147,9 +145,31 @@ internal class HttpExchange : Scenario
         return server;
     }
 
+    /// <summary>
+    /// Creates a client. Under load, none of its connections may be closed because the others were sufficient for a while.
+    /// </summary>
+    protected static HttpClient CreateClient(Mode mode, HttpExchangeKind kind)
+    {
+        SocketsHttpHandler handler = mode.CreateHandler();
+        if (kind.Concurrency > 1)
+        {
+            handler.PooledConnectionIdleTimeout = Timeout.InfiniteTimeSpan;
+        }
+
+        HttpClient client = new(handler);
+        client.DefaultRequestHeaders.Host = BenchCertificates.Host;
+        client.DefaultRequestHeaders.ConnectionClose = kind.Closes ? true : null;
+        return client;
+    }
+
     /// <summary>Sends one request and reads its response.</summary>
     /// <param name="buffer">The buffer for the response's body.</param>
-    protected virtual async Task RequestAsync(byte[] buffer)
+    protected virtual Task RequestAsync(byte[] buffer) => RequestAsync(Client, buffer);
+
+    /// <summary>Sends one request by a client and reads its response.</summary>
+    /// <param name="client">A client that <see cref="CreateClient"/> created.</param>
+    /// <param name="buffer">The buffer for the response's body.</param>
+    protected async Task RequestAsync(HttpClient client, byte[] buffer)
     {
         using HttpRequestMessage request = new(_kind.RequestSize > 0 ? HttpMethod.Post : HttpMethod.Get, Server)
         {
@@ -161,7 +181,7 @@ internal class HttpExchange : Scenario
             request.Content = new ByteArrayContent(_body, 0, _kind.RequestSize);
         }
 
-        using HttpResponseMessage response = await Client.SendAsync(request, HttpCompletionOption.ResponseHeadersRead);
+        using HttpResponseMessage response = await client.SendAsync(request, HttpCompletionOption.ResponseHeadersRead);
         if (response.StatusCode != HttpStatusCode.OK || response.Version != _kind.Version)
         {
             throw new BenchFailedException($"the answer is {response.StatusCode} by HTTP/{response.Version}");
@@ -197,21 +217,6 @@ internal class HttpExchange : Scenario
     /// Returns whether a handshake resumed a session. The server sends no certificate in such a handshake.
     /// </summary>
     private bool IsResumed(long bytesOfHandshake) => bytesOfHandshake + _certificateSize <= _bytesOfFullHandshake;
-
-    /// <summary>
-    /// Creates the handler. Under load, no connection may be closed because the other connections were sufficient for a
-    /// while.
-    /// </summary>
-    private static SocketsHttpHandler CreateHandler(Mode mode, HttpExchangeKind kind)
-    {
-        SocketsHttpHandler handler = mode.CreateHandler();
-        if (kind.Concurrency > 1)
-        {
-            handler.PooledConnectionIdleTimeout = Timeout.InfiniteTimeSpan;
-        }
-
-        return handler;
-    }
 
     /// <summary>Reads a body to its end and verifies its size.</summary>
     private static async Task ExpectAsync(Stream body, byte[] buffer, int size)

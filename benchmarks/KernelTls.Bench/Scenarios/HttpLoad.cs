@@ -42,16 +42,19 @@ internal class HttpLoad : HttpExchange
         await GatherAsync(Concurrency);
     }
 
-    public override async Task RunAsync(int operations)
+    public override Task RunAsync(int operations) => RunAsync(operations, Times);
+
+    /// <summary>Runs a round that adds the duration of each operation to <paramref name="times"/>, if it is not null.</summary>
+    protected async Task RunAsync(int operations, List<TimeSpan>? times)
     {
         BeginRound(ConnectionsOf(operations));
         _operations = operations;
         _begun = 0;
-        _times = Times is null ? null : new TimeSpan[operations];
+        _times = times is null ? null : new TimeSpan[operations];
         await Task.WhenAll(_buffers.Select(RequestManyAsync));
         if (_times is not null)
         {
-            Times!.AddRange(_times);
+            times!.AddRange(_times);
         }
     }
 

@@ -15,6 +15,7 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
     private const int Megabyte = Kilobyte * Kilobyte;
     private const int GrpcMessage = 128;
     private const int Concurrency = 100;
+    private const int StormConnections = 200;
     private const int StartRequests = 1000;
     private const int FileSize = 4 * Megabyte;
 
@@ -56,6 +57,12 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
     /// <summary>Gets the mode of reference for ratios.</summary>
     public string Reference { get; private init; } = ModeTable.Stock;
 
+    /// <summary>
+    /// Gets a value that indicates whether the recorded times are those of another client than the operations', so that they give no
+    /// rate.
+    /// </summary>
+    public bool IsStorm { get; private init; }
+
     /// <summary>Gets a value that indicates whether the row measures a library's client.</summary>
     public bool IsLibrary => Reference == ModeTable.Unwoven;
 
@@ -88,6 +95,7 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
         Load("c100-h2-post-64k", new(HttpVersion.Version20) { RequestSize = 64 * Kilobyte }, operationsPerRound: 200),
         Load("c100-grpc-unary", new(HttpVersion.Version20) { RequestSize = GrpcMessage, ResponseSize = GrpcMessage, IsGrpc = true }, operationsPerRound: 1000),
         Load("c100-static-64k", new(HttpVersion.Version11) { ResponseSize = 64 * Kilobyte, IsFile = true }, operationsPerRound: 200),
+        Storm("c200-storm"),
         Memory("c1000-idle", HttpIdleMemory.MeasureAsync) with { Modes = s_loadModes, IsLoad = true },
         Server("static-server-1k", Kilobyte, operationsPerRound: 400),
         Server("static-server-64k", 64 * Kilobyte, operationsPerRound: 200),
@@ -208,6 +216,20 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
             Payload = kind.RequestSize + kind.ResponseSize,
             Modes = s_loadModes,
             IsLoad = true,
+            Weight = 3,
+        };
+
+    private static Row Storm(string name) =>
+        new(name, mode =>
+        {
+            BenchCertificates certificates = new();
+            HttpExchangeKind kind = new(HttpVersion.Version11) { Concurrency = StormConnections };
+            return new HandshakeStorm(ModeTable.Create(mode, certificates, resume: false), certificates, kind);
+        })
+        {
+            Modes = s_loadModes,
+            IsLoad = true,
+            IsStorm = true,
             Weight = 3,
         };
 

@@ -40,7 +40,7 @@ internal sealed class LoadRun
         _cells =
         [
             .. from row in Row.All
-               where row is { IsLoad: true, Create: not null } && scenarios.Contains(row.Name)
+               where row is { IsLoad: true, IsStorm: false, Create: not null } && scenarios.Contains(row.Name)
                from mode in chosen
                select (row, mode),
         ];
