@@ -138,7 +138,8 @@ public class HttpClientInteropTests
             Assert.True(ports.Add(sighting.ClientPort));
             if (client.Streams[i] is KtlsStream stream)
             {
-                Assert.True(stream.IsResumed == (i > 0), $"Connection {i}: resumed {stream.IsResumed}");
+                // The first connection may resume a session that another test has left for this host.
+                Assert.True(stream.IsResumed || i == 0, $"Connection {i} was not resumed");
                 Assert.Equal(stream.IsResumed, sighting.Resumed ?? stream.IsResumed);
             }
         }
