@@ -91,20 +91,7 @@ public class GatheringTests
     public async Task Many_small_flushes_arrive_in_order(TlsMode mode)
     {
         await using PipeOutput output = await PipeOutput.CreateAsync(mode);
-        const int Size = 1_000_000;
-        Task<int> receiving = Pattern.ReceiveAsync(output.Client, Size);
-        int written = 0;
-        for (int step = 1; written < Size; step = (step * 7 % 331) + 1)
-        {
-            int count = Math.Min(step, Size - written);
-            output.Write(written, count);
-            written += count;
-            Assert.False((await output.Writer.FlushAsync().InTime()).IsCompleted);
-        }
-
-        await receiving.InTime();
-        await output.Writer.DrainAsync().InTime();
-        Assert.Equal(0, output.Pool.Rented);
+        await output.SendAsync(1_000_000, factor: 7, modulus: 331);
     }
 
     [Theory]
@@ -269,20 +256,6 @@ public class GatheringTests
     public async Task A_flush_that_resumes_may_be_followed_at_once(TlsMode mode)
     {
         await using PipeOutput output = await PipeOutput.CreateAsync(mode);
-        const int Size = 20_000_000;
-        Task<int> receiving = Pattern.ReceiveAsync(output.Client, Size);
-        int written = 0;
-        for (int step = 1; written < Size; step = (step * 11 % 40_000) + 1)
-        {
-            int count = Math.Min(step, Size - written);
-            output.Write(written, count);
-            written += count;
-            await output.Writer.FlushAsync().InTime();
-        }
-
-        await receiving.InTime();
-        await output.Writer.DrainAsync().InTime();
-        Assert.Empty(output.Failures);
-        Assert.Equal(0, output.Pool.Rented);
+        await output.SendAsync(20_000_000, factor: 11, modulus: 40_000);
     }
 }

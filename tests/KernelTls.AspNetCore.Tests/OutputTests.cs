@@ -36,19 +36,7 @@ public class OutputTests
     public async Task What_is_flushed_arrives_in_order(TlsMode mode)
     {
         await using PipeOutput output = await PipeOutput.CreateAsync(mode);
-        const int Size = 3_000_000;
-        Task<int> receiving = Pattern.ReceiveAsync(output.Client, Size);
-        int written = 0;
-        for (int step = 1; written < Size; step = (step * 7) % 50_000)
-        {
-            int count = Math.Min(step, Size - written);
-            output.Write(written, count);
-            written += count;
-            Assert.False((await output.Writer.FlushAsync().InTime()).IsCompleted);
-            Assert.Equal(0, output.Writer.UnflushedBytes);
-        }
-
-        await receiving.InTime();
+        await output.SendAsync(3_000_000, factor: 7, modulus: 50_000);
     }
 
     [Theory]

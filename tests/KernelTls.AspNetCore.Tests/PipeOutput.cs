@@ -65,6 +65,29 @@ internal sealed class PipeOutput : IAsyncDisposable
     }
 
     /// <summary>
+    /// Writes data in pieces of varying lengths and flushes each, until the client has received everything. The lengths
+    /// begin with 1, and each is (<paramref name="factor"/> times the previous one) modulo <paramref name="modulus"/>, plus 1.
+    /// </summary>
+    public async Task SendAsync(int size, int factor, int modulus)
+    {
+        Task<int> receiving = Pattern.ReceiveAsync(Client, size);
+        int written = 0;
+        for (int length = 1; written < size; length = (length * factor % modulus) + 1)
+        {
+            int count = Math.Min(length, size - written);
+            Write(written, count);
+            written += count;
+            Assert.False((await Writer.FlushAsync().InTime()).IsCompleted);
+            Assert.Equal(0, Writer.UnflushedBytes);
+        }
+
+        await receiving.InTime();
+        await Writer.DrainAsync().InTime();
+        Assert.Empty(Failures);
+        Assert.Equal(0, Pool.Rented);
+    }
+
+    /// <summary>
     /// Writes and flushes until a send waits for the reader, so that later flushes gather behind it. Returns the number
     /// of bytes written, of which at most <see cref="FillStep"/> are not sent.
     /// </summary>
