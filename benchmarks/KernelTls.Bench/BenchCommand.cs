@@ -271,7 +271,9 @@ internal static class BenchCommand
     }
 
     /// <summary>Runs an action and converts a failure to an error message and an exit code.</summary>
-    public static async Task<int> GuardAsync(Func<Task<int>> run)
+    /// <param name="run">The action, which returns an exit code.</param>
+    /// <param name="errors">The writer for the error message; standard error by default.</param>
+    public static async Task<int> GuardAsync(Func<Task<int>> run, TextWriter? errors = null)
     {
         try
         {
@@ -279,9 +281,11 @@ internal static class BenchCommand
         }
         catch (Exception e) when (
             e is BenchFailedException or AuthenticationException or IOException or SocketException or HttpRequestException
-            or KtlsNotAvailableException or Win32Exception)
+            or KtlsNotAvailableException or Win32Exception
+            // HttpClient's timeout. The command line reports no cancellation.
+            or TaskCanceledException { InnerException: TimeoutException })
         {
-            await Console.Error.WriteLineAsync($"bench failed: {e.Message}{(e.InnerException is { } inner ? $" ({inner.Message})" : "")}");
+            await (errors ?? Console.Error).WriteLineAsync($"bench failed: {e.Message}{(e.InnerException is { } inner ? $" ({inner.Message})" : "")}");
             return Failed;
         }
     }
