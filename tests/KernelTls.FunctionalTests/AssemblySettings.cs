@@ -1,5 +1,7 @@
 using KernelTls.FunctionalTests;
+using Xunit.Sdk;
+using Xunit.v3;
 
 // The kernel's counters are those of the whole machine, so tests run one at a time.
-[assembly: CollectionBehavior(DisableTestParallelization = true)]
+[assembly: Parallelization(Mode = ParallelMode.None)]
 [assembly: AssemblyFixture(typeof(KernelFixture))]

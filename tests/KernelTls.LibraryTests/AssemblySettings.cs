@@ -1,2 +1,5 @@
+using Xunit.Sdk;
+using Xunit.v3;
+
 // The kernel's counters belong to the whole machine, so tests run one at a time.
-[assembly: CollectionBehavior(DisableTestParallelization = true)]
+[assembly: Parallelization(Mode = ParallelMode.None)]

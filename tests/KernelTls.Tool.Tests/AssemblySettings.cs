@@ -1,2 +1,5 @@
+using Xunit.Sdk;
+using Xunit.v3;
+
 // The kernel's counters are shared, and one test removes the tls module.
-[assembly: CollectionBehavior(DisableTestParallelization = true)]
+[assembly: Parallelization(Mode = ParallelMode.None)]
