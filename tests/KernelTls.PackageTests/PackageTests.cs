@@ -1,6 +1,9 @@
 using System.IO.Compression;
+using System.Net.Security;
 using System.Reflection.Metadata;
 using System.Reflection.PortableExecutable;
+using System.Text;
+using System.Text.Json;
 using System.Xml.Linq;
 using KernelTls.Tests;
 
@@ -74,7 +77,7 @@ public class PackageTests(Workshop workshop)
 
     /// <summary>
     /// A package has the library in lib/, for compilers, the trimmer and other platforms, and the same library compiled ahead of time for
-    /// each platform with a shim.
+    /// each platform with a shim, in the format of each runtime's own libraries.
     /// </summary>
     [Theory]
     [InlineData("KernelTls")]
@@ -82,22 +85,74 @@ public class PackageTests(Workshop workshop)
     public async Task The_library_is_compiled_ahead_of_time_for_every_platform_that_has_the_shim(string name)
     {
         string[] platforms = [.. Directory.GetDirectories(Repository.Shims, "linux-*").Select(d => Path.GetFileName(d)!)];
+        string[] folders = [.. platforms.Select(p => $"runtimes/{p}/lib/net10.0/"), "runtimes/linux-x64/lib/net11.0/", "runtimes/linux-musl-x64/lib/net11.0/"];
+        Dictionary<string, ushort> formats = new()
+        {
+            ["net10.0"] = FormatOf(File.ReadAllBytes(typeof(SslStream).Assembly.Location)),
+            ["net11.0"] = FormatOf(File.ReadAllBytes(await LibraryOfNextRuntimeAsync("System.Net.Security.dll"))),
+        };
         using ZipArchive package = await OpenAsync(name, "nupkg");
         using PEReader library = new([.. Bytes(package, $"lib/net10.0/{name}.dll")]);
 
+        Assert.NotEqual(formats["net10.0"], formats["net11.0"]);
         Assert.Equal(0, library.PEHeaders.CorHeader!.ManagedNativeHeaderDirectory.Size);
         Assert.Equal(
-            platforms.Select(p => $"runtimes/{p}/lib/net10.0/{name}.dll").Order(StringComparer.Ordinal),
+            folders.Select(f => $"{f}{name}.dll").Order(StringComparer.Ordinal),
             package.Entries.Select(e => e.FullName).Where(n => n.StartsWith("runtimes/", StringComparison.Ordinal) && n.EndsWith(".dll", StringComparison.Ordinal))
                 .Order(StringComparer.Ordinal));
-        foreach (string platform in platforms)
+        foreach (string folder in folders)
         {
-            using PEReader compiled = new([.. Bytes(package, $"runtimes/{platform}/lib/net10.0/{name}.dll")]);
-            Machine machine = platform.EndsWith("arm64", StringComparison.Ordinal) ? Machine.Arm64 : Machine.Amd64;
-            Assert.NotEqual(0, compiled.PEHeaders.CorHeader!.ManagedNativeHeaderDirectory.Size);
+            byte[] image = Bytes(package, $"{folder}{name}.dll");
+            using PEReader compiled = new([.. image]);
+            Machine machine = folder.Contains("arm64", StringComparison.Ordinal) ? Machine.Arm64 : Machine.Amd64;
+            Assert.Equal(formats[folder.Split('/')[3]], FormatOf(image));
             Assert.Equal((int)machine ^ CompiledForLinux, (int)compiled.PEHeaders.CoffHeader.Machine);
             Assert.Equal(IdentityOf(library), IdentityOf(compiled));
         }
+    }
+
+    /// <summary>
+    /// NuGet chooses the code for .NET 11 for applications of .NET 11. There is none for linux-arm64, where they get the code for .NET 10,
+    /// which the runtime rejects and compiles again.
+    /// </summary>
+    [Theory]
+    [InlineData("net10.0", "net10.0")]
+    [InlineData("net11.0", "net11.0")]
+    public async Task An_application_gets_the_code_for_its_runtime(string target, string expected)
+    {
+        using TemporaryDirectory directory = new();
+        File.WriteAllText(directory["app.csproj"], $"""
+            <Project Sdk="Microsoft.NET.Sdk">
+              <PropertyGroup>
+                <TargetFramework>{target}</TargetFramework>
+                <NETCoreAppMaximumVersion>11.0</NETCoreAppMaximumVersion>
+                <DisableImplicitFrameworkReferences>true</DisableImplicitFrameworkReferences>
+                <RuntimeIdentifiers>linux-x64;linux-musl-x64;linux-arm64</RuntimeIdentifiers>
+                <UseAppHost>false</UseAppHost>
+                <NuGetAudit>false</NuGetAudit>
+              </PropertyGroup>
+              <ItemGroup>
+                <PackageReference Include="KernelTls" Version="0.*-*" />
+              </ItemGroup>
+            </Project>
+            """);
+
+        await workshop.BuildAsync(directory.FullName, "--no-restore", "-target:Restore");
+
+        using JsonDocument assets = JsonDocument.Parse(File.ReadAllText(directory["obj/project.assets.json"]));
+        string[] AssetsOf(string platform, string kind) =>
+        [
+            .. assets.RootElement.GetProperty("targets").GetProperty(target + platform).EnumerateObject().Single().Value.GetProperty(kind)
+                .EnumerateObject().Select(a => a.Name).Where(n => n.EndsWith(".dll", StringComparison.Ordinal)).Order(StringComparer.Ordinal),
+        ];
+        string[] chosen =
+        [
+            "runtimes/linux-arm64/lib/net10.0/KernelTls.dll",
+            $"runtimes/linux-musl-x64/lib/{expected}/KernelTls.dll",
+            $"runtimes/linux-x64/lib/{expected}/KernelTls.dll",
+        ];
+        Assert.Equal(chosen, AssetsOf("", "runtimeTargets"));
+        Assert.Equal<string[]>(chosen, [.. AssetsOf("/linux-arm64", "runtime"), .. AssetsOf("/linux-musl-x64", "runtime"), .. AssetsOf("/linux-x64", "runtime")]);
     }
 
     [Theory]
@@ -180,6 +235,26 @@ public class PackageTests(Workshop workshop)
     {
         MetadataReader reader = image.GetMetadataReader();
         return reader.GetGuid(reader.GetModuleDefinition().Mvid);
+    }
+
+    /// <summary>
+    /// Returns the major version of the format of an image's compiled code. A runtime rejects an image with another one.
+    /// </summary>
+    private static ushort FormatOf(byte[] image)
+    {
+        using PEReader reader = new([.. image]);
+        DirectoryEntry header = reader.PEHeaders.CorHeader!.ManagedNativeHeaderDirectory;
+        Assert.NotEqual(0, header.Size);
+        BlobReader blob = reader.GetSectionData(header.RelativeVirtualAddress).GetReader();
+        Assert.Equal("RTR\0", Encoding.ASCII.GetString(blob.ReadBytes(4)));
+        return blob.ReadUInt16();
+    }
+
+    /// <summary>Returns the path of a library of the newest runtime that the lab has.</summary>
+    private static async Task<string> LibraryOfNextRuntimeAsync(string name)
+    {
+        string root = (await Workshop.RunAsync(Repository.Root, Repository.Lab, "--runtime-root", "11")).Trim().Split('\n')[^1];
+        return Assert.Single(Directory.GetFiles(Path.Combine(root, "shared", "Microsoft.NETCore.App"), name, SearchOption.AllDirectories));
     }
 
     private static byte[] Bytes(ZipArchive package, string name)

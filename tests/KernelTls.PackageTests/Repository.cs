@@ -10,6 +10,9 @@ internal static class Repository
     /// <summary>Gets the command that creates the packages.</summary>
     public static string Pack => Path.Combine(Root, "eng", "pack");
 
+    /// <summary>Gets the command of the lab.</summary>
+    public static string Lab => Path.Combine(Root, "eng", "lab");
+
     /// <summary>Gets the folder of the shim as built by eng/native, with a subfolder for each platform.</summary>
     public static string Shims => Path.Combine(Root, "artifacts", "native");
 
