@@ -121,7 +121,9 @@ public class PackageTests(Workshop workshop)
     public async Task An_application_gets_the_code_for_its_runtime(string target, string expected)
     {
         using TemporaryDirectory directory = new();
-        File.WriteAllText(directory["app.csproj"], $"""
+        string project = directory["app"];
+        Directory.CreateDirectory(project);
+        File.WriteAllText(Path.Combine(project, "app.csproj"), $"""
             <Project Sdk="Microsoft.NET.Sdk">
               <PropertyGroup>
                 <TargetFramework>{target}</TargetFramework>
@@ -137,9 +139,9 @@ public class PackageTests(Workshop workshop)
             </Project>
             """);
 
-        await workshop.BuildAsync(directory.FullName, "--no-restore", "-target:Restore");
+        await workshop.BuildAsync(project, "--no-restore", "-target:Restore");
 
-        using JsonDocument assets = JsonDocument.Parse(File.ReadAllText(directory["obj/project.assets.json"]));
+        using JsonDocument assets = JsonDocument.Parse(File.ReadAllText(Path.Combine(project, "obj", "project.assets.json")));
         string[] AssetsOf(string platform, string kind) =>
         [
             .. assets.RootElement.GetProperty("targets").GetProperty(target + platform).EnumerateObject().Single().Value.GetProperty(kind)

@@ -67,6 +67,8 @@ public sealed class Workshop : IDisposable
     });
 
     /// <summary>Builds a project that a test has written, with the local feed, and returns the detailed output.</summary>
+    /// <param name="project">The project's folder. The feed's configuration is written to the folder that contains it.</param>
+    /// <param name="arguments">The arguments for <c>dotnet build</c>.</param>
     public async Task<string> BuildAsync(string project, params string[] arguments)
     {
         string configuration = await FeedAsync();
