@@ -41,6 +41,15 @@ typedef struct KtlsPendingWrite
     KtlsResult* result;
 } KtlsPendingWrite;
 
+/* The bytes that KtlsReadAhead_Start's BIO has received and OpenSSL has not read yet. */
+typedef struct KtlsReadAhead
+{
+    uint8_t* data; /* owned; NULL: none */
+    int32_t start; /* of the unread bytes in data */
+    int32_t end;
+    bool socketMayHaveMore; /* the last receive filled all the memory it was given */
+} KtlsReadAhead;
+
 #define KTLS_FINISHED_MAX 64 /* EVP_MAX_MD_SIZE */
 
 struct KtlsConnection
@@ -59,6 +68,7 @@ struct KtlsConnection
     bool closeNotifySent;
     bool truncationAllowed;  /* OpenSSL treats a FIN as a close_notify */
     bool finReceived;        /* OpenSSL has read the end of the TCP stream */
+    KtlsReadAhead readAhead; /* used once established if OpenSSL decrypts */
     int32_t receiveError;    /* set by KtlsNative_ReceiveFailed for OpenSSL's next read of the socket; 0: none */
     bool keyUpdateRequested; /* the peer has requested a KeyUpdate, which is not queued yet */
     bool keyUpdateQueued;    /* a KeyUpdate is queued in OpenSSL and not written yet */

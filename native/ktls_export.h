@@ -84,7 +84,7 @@ typedef struct KtlsResult
     int64_t bytes;        /* bytes transferred by Read, Write and SendFile, otherwise 0 */
     int64_t openSslError; /* earliest code of the error queue, 0 if the queue was empty */
     int32_t reason;       /* ERR_GET_REASON(openSslError): SSL_R_*; 1000 + alert number for an alert from the peer */
-    int32_t pending;      /* 1: OpenSSL holds received bytes that were not read yet (SSL_has_pending) */
+    int32_t pending;      /* 1: a further Read may find more without waiting, because bytes are held or were left */
     int32_t keyUpdate;    /* 1: this end owes the peer a KeyUpdate that is not sent yet (RFC 8446, 4.6.3) */
     int32_t newSession;   /* 1: KtlsNative_TakeSession has a session; set by Read only */
     int32_t messages;     /* handshake messages that this Read processed: KeyUpdates, tickets, ... */

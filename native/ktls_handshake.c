@@ -3,6 +3,7 @@
 #include "ktls_call.h"
 #include "ktls_connection.h"
 #include "ktls_context.h"
+#include "ktls_readahead.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -166,6 +167,10 @@ int32_t KtlsNative_Handshake(
         connection->sendOffloaded = KtlsConnection_IsSendOffloaded(api, connection);
         connection->established = true;
         WipeKeyExchangeKeys(api, connection->ssl);
+        if (!KtlsConnection_IsReceiveOffloaded(api, connection) && !KtlsReadAhead_Start(api, connection))
+        {
+            return ENOMEM;
+        }
     }
     KtlsConnection_SaveFailure(api, connection, result);
     return 0;

@@ -132,9 +132,13 @@ enum
     SSL_AD_INTERNAL_ERROR = 80,
     SSL_AD_REASON_OFFSET = 1000,
 
+    BIO_TYPE_SOURCE_SINK = 0x400,
+    BIO_CTRL_EOF = 2,
+    BIO_CTRL_PENDING = 10,
     BIO_CB_READ = 0x02,
     BIO_CB_READ_RETURN = 0x82,
     BIO_FLAGS_RETRY = 0x0F, /* BIO_FLAGS_RWS, BIO_FLAGS_SHOULD_RETRY */
+    BIO_FLAGS_RETRY_READ = 0x09,
     BIO_FLAGS_IN_EOF = 0x800,
     BIO_C_SET_FD = 104,
     BIO_C_GET_FD = 105,
@@ -176,6 +180,8 @@ enum
 /* BIO_callback_fn_ex. */
 typedef long (*KtlsBioCallback)(
     BIO* bio, int operation, const char* argument, size_t length, int integer, long number, int returned, size_t* processed);
+typedef int (*KtlsBioRead)(BIO* bio, char* buffer, int length);
+typedef long (*KtlsBioControl)(BIO* bio, int command, long argument, void* pointer);
 
 /* All symbols. REQUIRED symbols must exist. OPTIONAL symbols may be NULL in the table. */
 #define KTLS_OPENSSL_SYMBOLS(REQUIRED, OPTIONAL)                                                                       \
@@ -192,6 +198,12 @@ typedef long (*KtlsBioCallback)(
     REQUIRED(BIO*, BIO_new, (const BIO_METHOD* method))                                                                \
     REQUIRED(const BIO_METHOD*, BIO_s_socket, (void))                                                                  \
     REQUIRED(int, BIO_free, (BIO* bio))                                                                                \
+    REQUIRED(BIO_METHOD*, BIO_meth_new, (int type, const char* name))                                                  \
+    REQUIRED(int, BIO_meth_set_read, (BIO_METHOD* method, KtlsBioRead read))                                           \
+    REQUIRED(int, BIO_meth_set_ctrl, (BIO_METHOD* method, KtlsBioControl control))                                     \
+    REQUIRED(void, BIO_set_data, (BIO* bio, void* data))                                                               \
+    REQUIRED(void*, BIO_get_data, (BIO* bio))                                                                          \
+    REQUIRED(void, BIO_set_init, (BIO* bio, int initialized))                                                          \
     REQUIRED(void, BIO_set_flags, (BIO* bio, int flags))                                                               \
     REQUIRED(void, BIO_clear_flags, (BIO* bio, int flags))                                                             \
     REQUIRED(long, BIO_ctrl, (BIO* bio, int command, long argument, void* pointer))                                    \
@@ -291,6 +303,7 @@ typedef long (*KtlsBioCallback)(
     REQUIRED(char*, BIO_get_callback_arg, (const BIO* bio))                                                            \
     REQUIRED(BIO*, SSL_get_rbio, (const SSL* ssl))                                                                     \
     REQUIRED(BIO*, SSL_get_wbio, (const SSL* ssl))                                                                     \
+    REQUIRED(void, SSL_set0_rbio, (SSL* ssl, BIO* bio))                                                                \
     REQUIRED(int, SSL_version, (const SSL* ssl))                                                                       \
     REQUIRED(const SSL_CIPHER*, SSL_get_current_cipher, (const SSL* ssl))                                              \
     OPTIONAL(const SSL_CIPHER*, SSL_get_pending_cipher, (const SSL* ssl))                                              \

@@ -2,6 +2,7 @@
 #include "ktls_posthandshake.h"
 #include "ktls_call.h"
 #include "ktls_context.h"
+#include "ktls_readahead.h"
 #include "ktls_result.h"
 
 #include <errno.h>
@@ -83,7 +84,7 @@ bool KtlsPostHandshake_BeginRead(const KtlsOpenSsl* api, KtlsConnection* connect
            (connection->request == KTLS_REQUEST_SENT && api->SSL_pending(connection->ssl) > 0);
 }
 
-/* Processes control records until application data is available or the socket is empty. Consumes no data. */
+/* Processes control records until application data is available or nothing more is held. Consumes no data. */
 static void DrainControlRecords(const KtlsOpenSsl* api, const KtlsConnection* connection, KtlsResult* result)
 {
     int returned;
@@ -95,7 +96,8 @@ static void DrainControlRecords(const KtlsOpenSsl* api, const KtlsConnection* co
         returned = api->SSL_peek(connection->ssl, &scratch, sizeof(scratch));
         error = errno;
         explicit_bzero(&scratch, sizeof(scratch));
-    } while (KtlsResult_Complete(api, connection->ssl, returned, error, false, result));
+    } while (KtlsResult_Complete(api, connection->ssl, returned, error, false, result) ||
+             (result->status == KTLS_STATUS_WANT_READ && KtlsReadAhead_HoldsBytes(connection)));
     if (result->status == KTLS_STATUS_OK)
     {
         result->status = KTLS_STATUS_DATA_WAITING;

@@ -107,6 +107,9 @@ void Link_TransferBothWays(Link* link, size_t size);
 /* Reads until the status is not WANT_READ, and waits for data in between. */
 void Link_ReadOne(KtlsConnection* connection, int socket, uint8_t* buffer, int32_t capacity, KtlsResult* result);
 
+/* As Link_ReadOne, but also returns WANT_READ once a handshake message was processed. */
+void Link_ReadNext(KtlsConnection* connection, int socket, uint8_t* buffer, int32_t capacity, KtlsResult* result);
+
 uint8_t Fixture_PatternAt(size_t offset);
 
 #endif

@@ -134,7 +134,7 @@ void Link_Transfer(KtlsConnection* from, int fromSocket, KtlsConnection* to, int
             CHECK_EQ(buffer[i], data[received + (size_t)i]);
         }
         received += (size_t)result.bytes;
-        if (taken == 0 && result.bytes == 0)
+        if (taken == 0 && result.bytes == 0 && result.messages == 0)
         {
             struct pollfd waits[2] = {{toSocket, POLLIN, 0}, {sent < size ? fromSocket : -1, POLLOUT, 0}};
             CHECK(poll(waits, 2, -1) > 0 || errno == EINTR);
@@ -149,17 +149,25 @@ void Link_TransferBothWays(Link* link, size_t size)
     Link_Transfer(link->server, link->pair.server, link->client, link->pair.client, size);
 }
 
-void Link_ReadOne(KtlsConnection* connection, int socket, uint8_t* buffer, int32_t capacity, KtlsResult* result)
+void Link_ReadNext(KtlsConnection* connection, int socket, uint8_t* buffer, int32_t capacity, KtlsResult* result)
 {
     for (;;)
     {
         CHECK_EQ(KtlsNative_Read(connection, socket, buffer, capacity, result), 0);
-        if (result->status != KTLS_STATUS_WANT_READ)
+        if (result->status != KTLS_STATUS_WANT_READ || result->messages > 0)
         {
             return;
         }
         Fixture_Wait(socket, POLLIN);
     }
+}
+
+void Link_ReadOne(KtlsConnection* connection, int socket, uint8_t* buffer, int32_t capacity, KtlsResult* result)
+{
+    do
+    {
+        Link_ReadNext(connection, socket, buffer, capacity, result);
+    } while (result->status == KTLS_STATUS_WANT_READ);
 }
 
 Link Link_CreatePaused(const KtlsContextOptions* client, const KtlsContextOptions* server)

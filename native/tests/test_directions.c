@@ -49,8 +49,7 @@ static int32_t ReadControl(KtlsConnection* connection, int socket)
 {
     KtlsResult result;
     uint8_t byte;
-    Fixture_Wait(socket, POLLIN);
-    CHECK_EQ(KtlsNative_Read(connection, socket, &byte, 1, &result), 0);
+    Link_ReadNext(connection, socket, &byte, 1, &result);
     CHECK_EQ(result.status, KTLS_STATUS_WANT_READ);
     return result.keyUpdate;
 }

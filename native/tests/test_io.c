@@ -83,10 +83,10 @@ static void ReadAll(KtlsConnection* to, int socket, int32_t capacity, size_t siz
         }
         size_t end = received + (size_t)result.bytes;
         CHECK(end <= size);
-        /* OpenSSL decrypts one record at a time. The kernel may return the data of several records. */
+        /* The kernel may return the data of several records. */
         if (!kernel)
         {
-            CHECK_EQ(result.pending, end % RECORD != 0 && end != size);
+            CHECK_EQ(result.pending, end != size);
         }
     }
     CHECK_EQ(result.pending, 0);

@@ -7,6 +7,8 @@ public class ReadTests
 {
     public static TheoryData<TlsMode, SslProtocols> All => Modes.All;
 
+    public static TheoryData<TlsMode> ChangingKeys => KeyChangeTests.Changing;
+
     [Theory]
     [MemberData(nameof(All))]
     public async Task A_record_is_read_in_parts_of_any_size(TlsMode mode, SslProtocols version)
@@ -26,6 +28,57 @@ public class ReadTests
 
         await pair.Server.ReadExactlyAsync(received.AsMemory(total)).InTime();
         Assert.Equal(sent, received);
+    }
+
+    /// <summary>
+    /// Data that has arrived together with KeyUpdates is read, although nothing more arrives. OpenSSL reads it ahead, and does not
+    /// report what it holds beyond a KeyUpdate.
+    /// </summary>
+    [Theory]
+    [MemberData(nameof(ChangingKeys))]
+    public async Task Data_that_arrived_with_key_updates_is_read(TlsMode mode)
+    {
+        const int Updates = 5;
+        const int Size = 100;
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, SslProtocols.Tls13);
+        KtlsStream client = (KtlsStream)pair.Client;
+        pair.ClientSocket.NoDelay = true;
+        for (int i = 0; i < Updates; i++)
+        {
+            await client.WriteAsync(Pattern.At(i * Size, Size)).InTime();
+            await client.UpdateKeysAsync(requestPeerUpdate: false).InTime();
+        }
+
+        await client.WriteAsync(Pattern.At(Updates * Size, Size)).InTime();
+
+        byte[] received = new byte[(Updates + 1) * Size];
+        await pair.Server.ReadExactlyAsync(received).InTime();
+        Assert.Equal(Pattern.Take(received.Length), received);
+    }
+
+    /// <summary>Reads from OpenSSL as SslStream reads: one receive takes all records that have arrived, up to 16 KiB.</summary>
+    [Theory]
+    [InlineData(SslProtocols.Tls12)]
+    [InlineData(SslProtocols.Tls13)]
+    public async Task OpenSSL_receives_many_records_at_once(SslProtocols version)
+    {
+        const int Records = 8;
+        await using TlsPair pair = await TlsPair.ConnectAsync(TlsMode.Stock, TlsMode.DirectOpenSsl, version);
+        pair.ClientSocket.NoDelay = true;
+        for (int i = 0; i < Records; i++)
+        {
+            await pair.Client.WriteAsync(Pattern.At(i, 1)).InTime();
+        }
+
+        int arrived = pair.ServerSocket.Available;
+        byte[] received = new byte[Records];
+        await pair.Server.ReadExactlyAsync(received.AsMemory(0, 1)).InTime();
+        int left = pair.ServerSocket.Available;
+        await pair.Server.ReadExactlyAsync(received.AsMemory(1)).InTime();
+
+        Assert.InRange(arrived, Records * 20, 16_384);
+        Assert.Equal(0, left);
+        Assert.Equal(Pattern.Take(Records), received);
     }
 
     [Theory]

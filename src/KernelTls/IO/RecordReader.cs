@@ -205,7 +205,7 @@ internal sealed partial class RecordReader
         {
             case NativeStatus.Ok:
                 // SSL_read may have fetched data along with a control record. It is called until it has returned all of it.
-                Source = result.Pending || !IsKernel ? ReadSource.OpenSsl : Next;
+                Source = result.Pending ? ReadSource.OpenSsl : Next;
                 bytesRead = (int)result.Bytes;
                 _limiter.AddReceivedData();
                 return true;

@@ -268,7 +268,8 @@ internal sealed class TlsReceiver : IDisposable
     {
         try
         {
-            return _socket.Socket.Available > 0;
+            // What was received along with earlier records is no longer in the socket.
+            return _reader.Source == ReadSource.OpenSsl || _socket.Socket.Available > 0;
         }
         catch (Exception e) when (e is SocketException or ObjectDisposedException)
         {

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+#include "ktls_readahead.h"
+#include "ktls_bio.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+/* A page holds many small records. The rest of a large record is received into OpenSSL's own buffer, so that at most
+ * this much of it is copied. */
+#define CAPACITY 4096
+
+static pthread_once_t s_once = PTHREAD_ONCE_INIT;
+static BIO_METHOD* s_method;
+
+/* An idle connection holds no memory. */
+static void ReleaseIfEmpty(KtlsReadAhead* ahead)
+{
+    if (ahead->start == ahead->end && !ahead->socketMayHaveMore)
+    {
+        free(ahead->data);
+        ahead->data = NULL;
+    }
+}
+
+static int TakeBytes(KtlsReadAhead* ahead, char* buffer, int length)
+{
+    int count = ahead->end - ahead->start < length ? ahead->end - ahead->start : length;
+    memcpy(buffer, ahead->data + ahead->start, (size_t)count);
+    ahead->start += count;
+    ReleaseIfEmpty(ahead);
+    return count;
+}
+
+/* Receives into OpenSSL's buffer first. Without memory it receives only what OpenSSL asks for. */
+static ssize_t Receive(const KtlsConnection* connection, KtlsReadAhead* ahead, char* buffer, int length)
+{
+    if (ahead->data == NULL)
+    {
+        ahead->data = malloc(CAPACITY);
+    }
+    size_t capacity = ahead->data != NULL ? CAPACITY : 0;
+    struct iovec parts[] = {{buffer, (size_t)length}, {ahead->data, capacity}};
+    struct msghdr message;
+    memset(&message, 0, sizeof(message));
+    message.msg_iov = parts;
+    message.msg_iovlen = sizeof(parts) / sizeof(parts[0]);
+    ssize_t received;
+    do
+    {
+        received = recvmsg(connection->socket, &message, MSG_DONTWAIT);
+    } while (received < 0 && errno == EINTR);
+    ahead->socketMayHaveMore = received == (ssize_t)((size_t)length + capacity);
+    return received;
+}
+
+static int OnBioRead(BIO* bio, char* buffer, int length)
+{
+    const KtlsOpenSsl* api = KtlsOpenSsl_Get();
+    KtlsConnection* connection = api->BIO_get_data(bio);
+    KtlsReadAhead* ahead = &connection->readAhead;
+    api->BIO_clear_flags(bio, BIO_FLAGS_RETRY);
+    if (buffer == NULL || length < 1)
+    {
+        errno = EINVAL;
+        return -1;
+    }
+    if (KtlsReadAhead_HoldsBytes(connection))
+    {
+        return TakeBytes(ahead, buffer, length);
+    }
+
+    ssize_t received = Receive(connection, ahead, buffer, length);
+    int error = errno;
+    int used = received < length ? (int)received : length;
+    ahead->start = 0;
+    ahead->end = received > length ? (int32_t)(received - length) : 0;
+    ReleaseIfEmpty(ahead);
+    if (received < 0 && error == EAGAIN)
+    {
+        api->BIO_set_flags(bio, BIO_FLAGS_RETRY_READ);
+    }
+    errno = error;
+    return used;
+}
+
+/* Returns 0 for what it does not know, such as the commands of kernel TLS, which could not decrypt what is held here. */
+static long OnBioControl(BIO* bio, int command, long argument, void* pointer)
+{
+    (void)argument;
+    const KtlsConnection* connection = KtlsOpenSsl_Get()->BIO_get_data(bio);
+    switch (command)
+    {
+        case BIO_CTRL_EOF:
+            return connection->finReceived;
+        case BIO_CTRL_PENDING:
+            return connection->readAhead.end - connection->readAhead.start;
+        case BIO_C_GET_FD:
+            if (pointer != NULL)
+            {
+                *(int*)pointer = connection->socket;
+            }
+            return connection->socket;
+        default:
+            return 0;
+    }
+}
+
+static void CreateMethod(void)
+{
+    const KtlsOpenSsl* api = KtlsOpenSsl_Get();
+    s_method = api->BIO_meth_new(BIO_TYPE_SOURCE_SINK, "KernelTls read ahead");
+    if (s_method != NULL)
+    {
+        (void)api->BIO_meth_set_read(s_method, OnBioRead);
+        (void)api->BIO_meth_set_ctrl(s_method, OnBioControl);
+    }
+}
+
+bool KtlsReadAhead_Start(const KtlsOpenSsl* api, KtlsConnection* connection)
+{
+    (void)pthread_once(&s_once, CreateMethod);
+    BIO* bio = s_method != NULL ? api->BIO_new(s_method) : NULL;
+    if (bio == NULL)
+    {
+        return false;
+    }
+    api->BIO_set_data(bio, connection);
+    api->BIO_set_init(bio, 1);
+    connection->readAhead.socketMayHaveMore = true;
+    api->SSL_set0_rbio(connection->ssl, bio);
+    KtlsBio_WatchReads(api, connection);
+    return true;
+}
+
+bool KtlsReadAhead_HoldsBytes(const KtlsConnection* connection)
+{
+    return connection->readAhead.start < connection->readAhead.end;
+}
+
+bool KtlsReadAhead_MayHaveMore(const KtlsConnection* connection)
+{
+    return KtlsReadAhead_HoldsBytes(connection) || connection->readAhead.socketMayHaveMore;
+}
+
+void KtlsReadAhead_Free(KtlsConnection* connection)
+{
+    free(connection->readAhead.data);
+    connection->readAhead.data = NULL;
+}
