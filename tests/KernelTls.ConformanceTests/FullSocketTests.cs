@@ -17,6 +17,7 @@ public class WithoutDescriptors;
 public partial class FullSocketTests
 {
     private const int DescriptorLimit = 7; // RLIMIT_NOFILE
+    private const int StartedThreads = 16;
 
     /// <summary>Gets the modes, and whether to send a file.</summary>
     public static TheoryData<TlsMode, bool> EveryModeAndFile => Modes.With(false, true);
@@ -32,7 +33,9 @@ public partial class FullSocketTests
         pair.ShrinkBuffers();
         await StartThreadsAsync();
         Task sending;
+        ThreadPool.GetMaxThreads(out int workers, out int completions);
         Assert.Equal(0, getrlimit(DescriptorLimit, out ResourceLimit usual));
+        Assert.True(ThreadPool.SetMaxThreads(StartedThreads, completions));
         Assert.Equal(0, setrlimit(DescriptorLimit, usual with { Soft = 0 }));
         try
         {
@@ -43,6 +46,7 @@ public partial class FullSocketTests
         finally
         {
             Assert.Equal(0, setrlimit(DescriptorLimit, usual));
+            Assert.True(ThreadPool.SetMaxThreads(workers, completions));
         }
 
         await Pattern.ReceiveAsync(pair.Client, TlsPair.MoreThanFits).InTime("what the full socket took");
@@ -79,17 +83,17 @@ public partial class FullSocketTests
             : stream.WriteAsync(Pattern.Take(TlsPair.MoreThanFits)).AsTask();
 
     /// <summary>
-    /// Starts the thread pool's threads in advance, because a thread cannot start without a descriptor either.
+    /// Starts the thread pool's threads in advance, because a thread cannot start without a descriptor either, and the pool
+    /// does not recover from that.
     /// </summary>
     private static async Task StartThreadsAsync()
     {
-        const int Count = 16;
         ThreadPool.GetMinThreads(out int workers, out int completions);
-        Assert.True(ThreadPool.SetMinThreads(Math.Max(workers, Count), completions));
+        Assert.True(ThreadPool.SetMinThreads(Math.Max(workers, StartedThreads), completions));
         try
         {
-            using Barrier barrier = new(Count);
-            await Task.WhenAll(Enumerable.Range(0, Count).Select(_ => Task.Run(() =>
+            using Barrier barrier = new(StartedThreads);
+            await Task.WhenAll(Enumerable.Range(0, StartedThreads).Select(_ => Task.Run(() =>
                 Assert.True(barrier.SignalAndWait(Limits.Wait), "the thread pool did not start as many threads")))).InTime();
         }
         finally

@@ -31,8 +31,8 @@ public class ReadTests
     }
 
     /// <summary>
-    /// Data that has arrived together with KeyUpdates is read, although nothing more arrives. OpenSSL reads it ahead, and does not
-    /// report what it holds beyond a KeyUpdate.
+    /// Data that has arrived together with KeyUpdates is read, although nothing more arrives. One receive takes all of it, and
+    /// the socket does not become readable again.
     /// </summary>
     [Theory]
     [MemberData(nameof(ChangingKeys))]
@@ -56,11 +56,11 @@ public class ReadTests
         Assert.Equal(Pattern.Take(received.Length), received);
     }
 
-    /// <summary>Reads from OpenSSL as SslStream reads: one receive takes all records that have arrived, up to 16 KiB.</summary>
+    /// <summary>One receive takes all small records that have arrived, as that of SslStream does.</summary>
     [Theory]
     [InlineData(SslProtocols.Tls12)]
     [InlineData(SslProtocols.Tls13)]
-    public async Task OpenSSL_receives_many_records_at_once(SslProtocols version)
+    public async Task One_receive_takes_many_records_for_OpenSSL(SslProtocols version)
     {
         const int Records = 8;
         await using TlsPair pair = await TlsPair.ConnectAsync(TlsMode.Stock, TlsMode.DirectOpenSsl, version);

@@ -204,13 +204,14 @@ internal sealed partial class RecordReader
         switch (result.Status)
         {
             case NativeStatus.Ok:
-                // SSL_read may have fetched data along with a control record. It is called until it has returned all of it.
+                // If the kernel decrypts, SSL_read may have fetched data along with a control record. Otherwise one receive may
+                // have taken many records.
                 Source = result.Pending ? ReadSource.OpenSsl : Next;
                 bytesRead = (int)result.Bytes;
                 _limiter.AddReceivedData();
                 return true;
             case NativeStatus.WantRead:
-                // SSL_read takes one message per call. OpenSSL may hold another one.
+                // SSL_read takes one message per call. Another one may have been received with it.
                 Source = result.Pending && result.Messages > 0 ? ReadSource.OpenSsl : Next;
                 return false;
             case NativeStatus.WantWrite:
