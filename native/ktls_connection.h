@@ -74,7 +74,7 @@ struct KtlsConnection
     bool keyUpdateQueued;    /* a KeyUpdate is queued in OpenSSL and not written yet */
     bool writePending;       /* OpenSSL holds a partly sent record of a Write */
     bool inSockmap;          /* the socket was found in a BPF sockmap: kernel TLS stays disabled */
-    int32_t messageCount;    /* handshake messages received since Read began */
+    int32_t messageCount;    /* handshake messages received since the call began */
     bool ocspResponseSet;    /* OpenSSL holds an OCSP response for this connection */
     KtlsResult failure;      /* if its status is not OK: the result that ended the connection; later calls repeat it */
     KtlsVerifyCallback verify; /* set only while KtlsNative_Handshake or KtlsNative_RequestCertificate runs */

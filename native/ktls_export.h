@@ -87,7 +87,7 @@ typedef struct KtlsResult
     int32_t pending;      /* 1: a further Read may find more without waiting, because bytes are held or were left */
     int32_t keyUpdate;    /* 1: this end owes the peer a KeyUpdate that is not sent yet (RFC 8446, 4.6.3) */
     int32_t newSession;   /* 1: KtlsNative_TakeSession has a session; set by Read only */
-    int32_t messages;     /* handshake messages that this Read processed: KeyUpdates, tickets, ... */
+    int32_t messages;     /* handshake messages that the call processed: KeyUpdates, tickets, ... */
     int32_t reserved;     /* 0 */
 } KtlsResult;
 _Static_assert(sizeof(KtlsResult) == 48, "mirrored by the managed side");
@@ -342,7 +342,8 @@ KTLS_EXPORT int32_t KtlsNative_SendFile(
 /* Requests a certificate from the client of an established TLS 1.3 connection (RFC 8446, 4.6.2), and processes the
  * response. Call it until it returns OK. It sends the request once. On WANT_WRITE, call it again when the socket is
  * writable; send(2) must not be used while the call runs and until it returns another status. It then reads. On
- * WANT_READ, call it again when the socket is readable; data may be sent in between. verify is as for
+ * WANT_READ, call it again: at once if messages is above 0 and pending is set, otherwise when the socket is readable;
+ * data may be sent in between. verify is as for
  * KtlsNative_Handshake, but never NULL. The status is:
  *   OK            verify has accepted the chain, and KtlsNative_GetPeerCertificate returns it; or the client sent no
  *                 certificate, and KtlsNative_GetPeerCertificate returns ENODATA, even under KTLS_FLAG_REQUIRE_PEER.

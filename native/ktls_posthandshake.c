@@ -84,7 +84,8 @@ bool KtlsPostHandshake_BeginRead(const KtlsOpenSsl* api, KtlsConnection* connect
            (connection->request == KTLS_REQUEST_SENT && api->SSL_pending(connection->ssl) > 0);
 }
 
-/* Processes control records until application data is available or nothing more is held. Consumes no data. */
+/* Processes control records until application data is available, a handshake message was processed, or more bytes are
+ * needed. Consumes no data. */
 static void DrainControlRecords(const KtlsOpenSsl* api, const KtlsConnection* connection, KtlsResult* result)
 {
     int returned;
@@ -96,8 +97,7 @@ static void DrainControlRecords(const KtlsOpenSsl* api, const KtlsConnection* co
         returned = api->SSL_peek(connection->ssl, &scratch, sizeof(scratch));
         error = errno;
         explicit_bzero(&scratch, sizeof(scratch));
-    } while (KtlsResult_Complete(api, connection->ssl, returned, error, false, result) ||
-             (result->status == KTLS_STATUS_WANT_READ && KtlsReadAhead_HoldsBytes(connection)));
+    } while (KtlsResult_Complete(api, connection->ssl, returned, error, false, result));
     if (result->status == KTLS_STATUS_OK)
     {
         result->status = KTLS_STATUS_DATA_WAITING;
@@ -247,9 +247,12 @@ int32_t KtlsNative_RequestCertificate(
 
     connection->verify = verify;
     connection->verifyState = state;
+    connection->messageCount = 0;
     error = AdvanceRequest(api, connection, result);
     connection->verify = NULL;
     connection->verifyState = 0;
+    result->pending |= KtlsReadAhead_MayHaveMore(connection);
+    result->messages = connection->messageCount;
     KtlsConnection_Leave(api, connection, result);
     return error;
 }

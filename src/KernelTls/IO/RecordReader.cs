@@ -167,6 +167,22 @@ internal sealed partial class RecordReader
     /// <summary>Makes the next step call SSL_read, because OpenSSL reads the socket from now on and may then hold data.</summary>
     public void SwitchToOpenSsl() => Source = Source is ReadSource.Wait or ReadSource.Socket ? ReadSource.OpenSsl : Source;
 
+    /// <summary>Counts the handshake messages that OpenSSL has processed, and fails the connection if they are too many.</summary>
+    /// <param name="result">The result of the call that processed them.</param>
+    /// <exception cref="KtlsRekeyException">The peer has sent too many messages.</exception>
+    public void CountMessages(in NativeResult result)
+    {
+        if (result.Messages > 0)
+        {
+            _messagesRead += result.Messages;
+            KtlsMeter.Received(result.Messages);
+            if (!_limiter.TryAcquire(result.Messages, _sender.RecordsSent))
+            {
+                throw Fail(TlsErrors.TooManyMessages());
+            }
+        }
+    }
+
     /// <summary>Returns the buffer to the pool.</summary>
     public void ReleaseBuffer() => _buffer.Release();
 
@@ -211,8 +227,7 @@ internal sealed partial class RecordReader
                 _limiter.AddReceivedData();
                 return true;
             case NativeStatus.WantRead:
-                // SSL_read takes one message per call. Another one may have been received with it.
-                Source = result.Pending && result.Messages > 0 ? ReadSource.OpenSsl : Next;
+                Source = result.MayHaveAnotherMessage ? ReadSource.OpenSsl : Next;
                 return false;
             case NativeStatus.WantWrite:
                 Source = ReadSource.OpenSslWhenWritable;
@@ -240,19 +255,6 @@ internal sealed partial class RecordReader
         if (result.NewSession)
         {
             _storeSession?.Invoke();
-        }
-    }
-
-    private void CountMessages(in NativeResult result)
-    {
-        if (result.Messages > 0)
-        {
-            _messagesRead += result.Messages;
-            KtlsMeter.Received(result.Messages);
-            if (!_limiter.TryAcquire(result.Messages, _sender.RecordsSent))
-            {
-                throw Fail(TlsErrors.TooManyMessages());
-            }
         }
     }
 

@@ -1,4 +1,5 @@
 using System.Net.Sockets;
+using KernelTls.Interop;
 
 namespace KernelTls.IO;
 
@@ -191,6 +192,9 @@ internal sealed class TlsReceiver : IDisposable
             }
         }
     }
+
+    /// <inheritdoc cref="RecordReader.CountMessages"/>
+    public void CountMessages(in NativeResult result) => _reader.CountMessages(result);
 
     /// <inheritdoc cref="RecordReader.Close"/>
     public void Close() => _reader.Close();

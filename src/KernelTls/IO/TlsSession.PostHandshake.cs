@@ -46,11 +46,14 @@ internal sealed partial class TlsSession
                     + "TLS does not support renegotiation. Set ClientCertificateRequired, or use KtlsMode.Disabled for such endpoints.");
             }
 
+            Receiver.CountMessages(result);
             switch (result.Status)
             {
                 case NativeStatus.Ok:
                     Accept(verifier);
                     return;
+                case NativeStatus.WantRead when result.MayHaveAnotherMessage:
+                    break;
                 case NativeStatus.WantRead:
                     Check(await _socketReceiver.ReceiveAsync(Memory<byte>.Empty, cancellationToken).ConfigureAwait(false));
                     break;

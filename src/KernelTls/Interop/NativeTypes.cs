@@ -46,8 +46,14 @@ internal struct NativeResult
     /// <summary>Gets a value that indicates whether OpenSSL's error is an alert from the peer.</summary>
     public readonly bool IsPeerAlert => Reason >= 1000;
 
-    /// <summary>Gets a value that indicates whether OpenSSL holds received bytes that were not returned yet.</summary>
+    /// <summary>Gets a value that indicates whether a further call may find more without waiting: bytes are held or were left.</summary>
     public readonly bool Pending => _pending != 0;
+
+    /// <summary>
+    /// Gets a value that indicates whether another handshake message may be processed without waiting. OpenSSL processes one
+    /// in a call, and others may have been received with it.
+    /// </summary>
+    public readonly bool MayHaveAnotherMessage => Pending && Messages > 0;
 
     /// <summary>Gets a value that indicates whether this end owes a KeyUpdate that was not sent yet.</summary>
     public readonly bool KeyUpdateDue => _keyUpdate != 0;
