@@ -11,7 +11,7 @@
 
 /* A page holds many small records. The rest of a large record is received into OpenSSL's own buffer, so that at most
  * this much of it is copied. */
-#define CAPACITY 4096
+#define CAPACITY 32768
 
 static pthread_once_t s_once = PTHREAD_ONCE_INIT;
 static BIO_METHOD* s_method;

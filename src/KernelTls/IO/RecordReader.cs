@@ -104,6 +104,7 @@ internal sealed partial class RecordReader
                 case ReadSource.OpenSsl:
                     if (TryReadFromOpenSsl(buffer, out bytesRead))
                     {
+                        bytesRead += ReadMoreFromOpenSsl(buffer[bytesRead..]);
                         return true;
                     }
 
@@ -256,6 +257,30 @@ internal sealed partial class RecordReader
         {
             _storeSession?.Invoke();
         }
+    }
+
+    /// <summary>
+    /// Fills the rest of the caller's buffer with the data of further records that have been received, as SslStream does.
+    /// The caller then processes in one go what arrived in many small records, such as WINDOW_UPDATE frames. The next read
+    /// finds any other result in <see cref="Source"/>, or throws the exception.
+    /// </summary>
+    private int ReadMoreFromOpenSsl(Span<byte> buffer)
+    {
+        int total = 0;
+        try
+        {
+            while (total < buffer.Length && Source == ReadSource.OpenSsl)
+            {
+                _ = TryReadFromOpenSsl(buffer[total..], out int bytesRead);
+                total += bytesRead;
+            }
+        }
+        catch (Exception e)
+        {
+            _failure ??= e;
+        }
+
+        return total;
     }
 
     /// <summary>Handles an error of a receive. If it is about a record, OpenSSL takes the record or sends the alert.</summary>
