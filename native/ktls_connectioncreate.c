@@ -3,7 +3,7 @@
 #include "ktls_connection.h"
 #include "ktls_context.h"
 #include "ktls_messages.h"
-#include "ktls_readahead.h"
+#include "ktls_socketbio.h"
 #include "ktls_result.h"
 
 #include <errno.h>
@@ -48,7 +48,7 @@ static void Destroy(const KtlsOpenSsl* api, KtlsConnection* connection)
         api->SSL_set_shutdown(connection->ssl, SSL_SENT_SHUTDOWN);
     }
     api->SSL_free(connection->ssl);
-    KtlsReadAhead_Free(connection);
+    KtlsSocketBio_Free(connection);
     api->SSL_SESSION_free(connection->session);
     free(connection->hello);
     free(connection->serverName);

@@ -3,7 +3,7 @@
 #include "ktls_call.h"
 #include "ktls_connection.h"
 #include "ktls_context.h"
-#include "ktls_readahead.h"
+#include "ktls_socketbio.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -133,6 +133,13 @@ static void WipeKeyExchangeKeys(const KtlsOpenSsl* api, SSL* ssl)
     KtlsOpenSsl_ClearErrors(api);
 }
 
+/* Each direction that the kernel does not take over uses a BIO of the shim from now on. */
+static bool UseOwnBios(const KtlsOpenSsl* api, KtlsConnection* connection)
+{
+    return (KtlsConnection_IsReceiveOffloaded(api, connection) || KtlsSocketBio_StartReading(api, connection)) &&
+           (connection->sendOffloaded || KtlsSocketBio_StartWriting(api, connection));
+}
+
 int32_t KtlsNative_Handshake(
     KtlsConnection* connection, int32_t socket, KtlsVerifyCallback verify, intptr_t state, KtlsResult* result)
 {
@@ -167,7 +174,7 @@ int32_t KtlsNative_Handshake(
         connection->sendOffloaded = KtlsConnection_IsSendOffloaded(api, connection);
         connection->established = true;
         WipeKeyExchangeKeys(api, connection->ssl);
-        if (!KtlsConnection_IsReceiveOffloaded(api, connection) && !KtlsReadAhead_Start(api, connection))
+        if (!UseOwnBios(api, connection))
         {
             return ENOMEM;
         }

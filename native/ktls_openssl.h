@@ -132,13 +132,17 @@ enum
     SSL_AD_INTERNAL_ERROR = 80,
     SSL_AD_REASON_OFFSET = 1000,
 
+    SSL3_RT_MAX_PLAIN_LENGTH = 16384,
+
     BIO_TYPE_SOURCE_SINK = 0x400,
     BIO_CTRL_EOF = 2,
     BIO_CTRL_PENDING = 10,
+    BIO_CTRL_FLUSH = 11,
     BIO_CB_READ = 0x02,
     BIO_CB_READ_RETURN = 0x82,
     BIO_FLAGS_RETRY = 0x0F, /* BIO_FLAGS_RWS, BIO_FLAGS_SHOULD_RETRY */
     BIO_FLAGS_RETRY_READ = 0x09,
+    BIO_FLAGS_RETRY_WRITE = 0x0A,
     BIO_FLAGS_IN_EOF = 0x800,
     BIO_C_SET_FD = 104,
     BIO_C_GET_FD = 105,
@@ -181,6 +185,7 @@ enum
 typedef long (*KtlsBioCallback)(
     BIO* bio, int operation, const char* argument, size_t length, int integer, long number, int returned, size_t* processed);
 typedef int (*KtlsBioRead)(BIO* bio, char* buffer, int length);
+typedef int (*KtlsBioWrite)(BIO* bio, const char* buffer, int length);
 typedef long (*KtlsBioControl)(BIO* bio, int command, long argument, void* pointer);
 
 /* All symbols. REQUIRED symbols must exist. OPTIONAL symbols may be NULL in the table. */
@@ -200,6 +205,7 @@ typedef long (*KtlsBioControl)(BIO* bio, int command, long argument, void* point
     REQUIRED(int, BIO_free, (BIO* bio))                                                                                \
     REQUIRED(BIO_METHOD*, BIO_meth_new, (int type, const char* name))                                                  \
     REQUIRED(int, BIO_meth_set_read, (BIO_METHOD* method, KtlsBioRead read))                                           \
+    REQUIRED(int, BIO_meth_set_write, (BIO_METHOD* method, KtlsBioWrite write))                                        \
     REQUIRED(int, BIO_meth_set_ctrl, (BIO_METHOD* method, KtlsBioControl control))                                     \
     REQUIRED(void, BIO_set_data, (BIO* bio, void* data))                                                               \
     REQUIRED(void*, BIO_get_data, (BIO* bio))                                                                          \
@@ -303,6 +309,7 @@ typedef long (*KtlsBioControl)(BIO* bio, int command, long argument, void* point
     REQUIRED(char*, BIO_get_callback_arg, (const BIO* bio))                                                            \
     REQUIRED(BIO*, SSL_get_rbio, (const SSL* ssl))                                                                     \
     REQUIRED(BIO*, SSL_get_wbio, (const SSL* ssl))                                                                     \
+    REQUIRED(void, SSL_set0_wbio, (SSL* ssl, BIO* bio))                                                                \
     REQUIRED(void, SSL_set0_rbio, (SSL* ssl, BIO* bio))                                                                \
     REQUIRED(int, SSL_version, (const SSL* ssl))                                                                       \
     REQUIRED(const SSL_CIPHER*, SSL_get_current_cipher, (const SSL* ssl))                                              \

@@ -2,8 +2,8 @@
 #include "ktls_posthandshake.h"
 #include "ktls_call.h"
 #include "ktls_context.h"
-#include "ktls_readahead.h"
 #include "ktls_result.h"
+#include "ktls_socketbio.h"
 
 #include <errno.h>
 #include <string.h>
@@ -251,7 +251,7 @@ int32_t KtlsNative_RequestCertificate(
     error = AdvanceRequest(api, connection, result);
     connection->verify = NULL;
     connection->verifyState = 0;
-    result->pending |= KtlsReadAhead_MayHaveMore(connection);
+    result->pending |= KtlsSocketBio_MayHaveMore(connection);
     result->messages = connection->messageCount;
     KtlsConnection_Leave(api, connection, result);
     return error;

@@ -11,7 +11,7 @@
  */
 #include "ktls_read.h"
 #include "ktls_posthandshake.h"
-#include "ktls_readahead.h"
+#include "ktls_socketbio.h"
 #include "ktls_result.h"
 
 #include <errno.h>
@@ -112,7 +112,7 @@ int32_t KtlsNative_Read(
     {
         result->bytes = returned;
     }
-    result->pending |= KtlsReadAhead_MayHaveMore(connection);
+    result->pending |= KtlsSocketBio_MayHaveMore(connection);
     result->newSession = connection->session != NULL;
     result->messages = connection->messageCount;
     KtlsConnection_Leave(api, connection, result);

@@ -49,7 +49,10 @@ int32_t KtlsNative_Write(
     }
     else
     {
+        /* SSL_write sends one record. */
+        connection->moreFollows = length > SSL3_RT_MAX_PLAIN_LENGTH;
         KtlsCall_Write(api, connection->ssl, buffer, length, result);
+        connection->moreFollows = false;
     }
     connection->writePending = result->status == KTLS_STATUS_WANT_WRITE;
     KtlsConnection_Leave(api, connection, result);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "ktls_readahead.h"
+#include "ktls_socketbio.h"
 #include "ktls_bio.h"
 
 #include <errno.h>
@@ -9,17 +9,21 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-/* A page holds many small records. The rest of a large record is received into OpenSSL's own buffer, so that at most
- * this much of it is copied. */
+/* Two full records, or many small ones: as much as SslStream receives at a time. */
 #define CAPACITY 32768
 
 static pthread_once_t s_once = PTHREAD_ONCE_INIT;
 static BIO_METHOD* s_method;
 
+static bool HoldsBytes(const KtlsReadAhead* ahead)
+{
+    return ahead->start < ahead->end;
+}
+
 /* An idle connection holds no memory. */
 static void ReleaseIfEmpty(KtlsReadAhead* ahead)
 {
-    if (ahead->start == ahead->end && !ahead->socketMayHaveMore)
+    if (!HoldsBytes(ahead) && !ahead->socketMayHaveMore)
     {
         free(ahead->data);
         ahead->data = NULL;
@@ -68,7 +72,7 @@ static int OnBioRead(BIO* bio, char* buffer, int length)
         errno = EINVAL;
         return -1;
     }
-    if (KtlsReadAhead_HoldsBytes(connection))
+    if (HoldsBytes(ahead))
     {
         return TakeBytes(ahead, buffer, length);
     }
@@ -87,7 +91,32 @@ static int OnBioRead(BIO* bio, char* buffer, int length)
     return used;
 }
 
-/* Returns 0 for what it does not know, such as the commands of kernel TLS, which could not decrypt what is held here. */
+static int OnBioWrite(BIO* bio, const char* buffer, int length)
+{
+    const KtlsOpenSsl* api = KtlsOpenSsl_Get();
+    const KtlsConnection* connection = api->BIO_get_data(bio);
+    api->BIO_clear_flags(bio, BIO_FLAGS_RETRY);
+    if (buffer == NULL || length < 1)
+    {
+        errno = EINVAL;
+        return -1;
+    }
+
+    int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (connection->moreFollows ? MSG_MORE : 0);
+    ssize_t sent;
+    do
+    {
+        sent = send(connection->socket, buffer, (size_t)length, flags);
+    } while (sent < 0 && errno == EINTR);
+    if (sent < 0 && errno == EAGAIN)
+    {
+        api->BIO_set_flags(bio, BIO_FLAGS_RETRY_WRITE);
+    }
+    return (int)sent;
+}
+
+/* Returns 0 for what it does not know, such as the commands of kernel TLS, which could not decrypt what is held here.
+ */
 static long OnBioControl(BIO* bio, int command, long argument, void* pointer)
 {
     (void)argument;
@@ -96,6 +125,8 @@ static long OnBioControl(BIO* bio, int command, long argument, void* pointer)
     {
         case BIO_CTRL_EOF:
             return connection->finReceived;
+        case BIO_CTRL_FLUSH:
+            return 1; /* nothing that was written is held */
         case BIO_CTRL_PENDING:
             return connection->readAhead.end - connection->readAhead.start;
         case BIO_C_GET_FD:
@@ -112,41 +143,57 @@ static long OnBioControl(BIO* bio, int command, long argument, void* pointer)
 static void CreateMethod(void)
 {
     const KtlsOpenSsl* api = KtlsOpenSsl_Get();
-    s_method = api->BIO_meth_new(BIO_TYPE_SOURCE_SINK, "KernelTls read ahead");
+    s_method = api->BIO_meth_new(BIO_TYPE_SOURCE_SINK, "KernelTls socket");
     if (s_method != NULL)
     {
         (void)api->BIO_meth_set_read(s_method, OnBioRead);
+        (void)api->BIO_meth_set_write(s_method, OnBioWrite);
         (void)api->BIO_meth_set_ctrl(s_method, OnBioControl);
     }
 }
 
-bool KtlsReadAhead_Start(const KtlsOpenSsl* api, KtlsConnection* connection)
+static BIO* Create(const KtlsOpenSsl* api, KtlsConnection* connection)
 {
     (void)pthread_once(&s_once, CreateMethod);
     BIO* bio = s_method != NULL ? api->BIO_new(s_method) : NULL;
+    if (bio != NULL)
+    {
+        api->BIO_set_data(bio, connection);
+        api->BIO_set_init(bio, 1);
+    }
+    return bio;
+}
+
+bool KtlsSocketBio_StartReading(const KtlsOpenSsl* api, KtlsConnection* connection)
+{
+    BIO* bio = Create(api, connection);
     if (bio == NULL)
     {
         return false;
     }
-    api->BIO_set_data(bio, connection);
-    api->BIO_set_init(bio, 1);
     connection->readAhead.socketMayHaveMore = true;
     api->SSL_set0_rbio(connection->ssl, bio);
     KtlsBio_WatchReads(api, connection);
     return true;
 }
 
-bool KtlsReadAhead_HoldsBytes(const KtlsConnection* connection)
+bool KtlsSocketBio_StartWriting(const KtlsOpenSsl* api, KtlsConnection* connection)
 {
-    return connection->readAhead.start < connection->readAhead.end;
+    BIO* bio = Create(api, connection);
+    if (bio == NULL)
+    {
+        return false;
+    }
+    api->SSL_set0_wbio(connection->ssl, bio);
+    return true;
 }
 
-bool KtlsReadAhead_MayHaveMore(const KtlsConnection* connection)
+bool KtlsSocketBio_MayHaveMore(const KtlsConnection* connection)
 {
-    return KtlsReadAhead_HoldsBytes(connection) || connection->readAhead.socketMayHaveMore;
+    return HoldsBytes(&connection->readAhead) || connection->readAhead.socketMayHaveMore;
 }
 
-void KtlsReadAhead_Free(KtlsConnection* connection)
+void KtlsSocketBio_Free(KtlsConnection* connection)
 {
     free(connection->readAhead.data);
     connection->readAhead.data = NULL;
