@@ -41,7 +41,7 @@ typedef struct KtlsPendingWrite
     KtlsResult* result;
 } KtlsPendingWrite;
 
-/* The bytes that KtlsSocketBio_StartReading's BIO has received and OpenSSL has not read yet. */
+/* The bytes that the BIO of ktls_socketbio.h has received and OpenSSL has not read yet. */
 typedef struct KtlsReadAhead
 {
     uint8_t* data; /* owned; NULL: none */
@@ -68,7 +68,9 @@ struct KtlsConnection
     bool closeNotifySent;
     bool truncationAllowed;  /* OpenSSL treats a FIN as a close_notify */
     bool finReceived;        /* OpenSSL has read the end of the TCP stream */
-    KtlsReadAhead readAhead; /* used once established if OpenSSL decrypts */
+    bool readsByShim;        /* OpenSSL reads the socket through the BIO of ktls_socketbio.h */
+    bool writesByShim;       /* OpenSSL writes to the socket through that BIO */
+    KtlsReadAhead readAhead; /* used if readsByShim */
     bool moreFollows;        /* the caller has more data for the next Write: the record need not be sent by itself */
     int32_t receiveError;    /* set by KtlsNative_ReceiveFailed for OpenSSL's next read of the socket; 0: none */
     bool keyUpdateRequested; /* the peer has requested a KeyUpdate, which is not queued yet */

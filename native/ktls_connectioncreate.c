@@ -3,8 +3,8 @@
 #include "ktls_connection.h"
 #include "ktls_context.h"
 #include "ktls_messages.h"
-#include "ktls_socketbio.h"
 #include "ktls_result.h"
+#include "ktls_socketbio.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -61,16 +61,30 @@ static void Destroy(const KtlsOpenSsl* api, KtlsConnection* connection)
     free(connection);
 }
 
+/* A context without ENABLE_KTLS never offers a key to the kernel, unless another one takes its place at the pause. */
+static bool BindSocket(const KtlsOpenSsl* api, KtlsConnection* connection)
+{
+    if ((connection->context->flags & (KTLS_FLAG_ENABLE_KTLS | KTLS_FLAG_PAUSE_AT_CLIENT_HELLO)) == 0)
+    {
+        return KtlsSocketBio_StartReading(api, connection) && KtlsSocketBio_StartWriting(api, connection);
+    }
+    if (api->SSL_set_fd(connection->ssl, connection->socket) != 1)
+    {
+        return false;
+    }
+    KtlsBio_WatchReads(api, connection);
+    return true;
+}
+
 static bool InitSsl(const KtlsOpenSsl* api, KtlsConnection* connection, const char* serverName)
 {
     const KtlsContext* context = connection->context;
     connection->ssl = api->SSL_new(context->sslContext);
     if (connection->ssl == NULL || api->SSL_set_ex_data(connection->ssl, api->connectionIndex, connection) != 1 ||
-        api->SSL_set_fd(connection->ssl, connection->socket) != 1)
+        !BindSocket(api, connection))
     {
         return false;
     }
-    KtlsBio_WatchReads(api, connection);
     KtlsMessages_SetCallback(api, connection);
     if (context->server)
     {

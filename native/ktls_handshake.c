@@ -86,7 +86,7 @@ int KtlsHandshake_OnVerify(X509_STORE_CTX* store, void* argument)
 /* Handles a connection that the peer closed while OpenSSL was writing its next flight. The peer may have sent an alert
  * before it closed (RFC 5246, section 7.2). OpenSSL does not read it, because it is writing. A plaintext alert replaces
  * the error. An encrypted alert is longer, and is ignored. */
-static void ReadPlaintextAlert(const KtlsOpenSsl* api, const KtlsConnection* connection, KtlsResult* result)
+static void ReadPlaintextAlert(const KtlsOpenSsl* api, KtlsConnection* connection, KtlsResult* result)
 {
     enum
     {
@@ -103,7 +103,7 @@ static void ReadPlaintextAlert(const KtlsOpenSsl* api, const KtlsConnection* con
     bool broken =
         result->status == KTLS_STATUS_SYSCALL && (result->sysErrno == EPIPE || result->sysErrno == ECONNRESET);
     if (broken && !KtlsConnection_IsReceiveOffloaded(api, connection) &&
-        recv(connection->socket, record, SIZE, MSG_DONTWAIT) == SIZE && record[TYPE] == SSL3_RT_ALERT &&
+        KtlsSocketBio_Take(connection, record, SIZE) == SIZE && record[TYPE] == SSL3_RT_ALERT &&
         record[MAJOR] == TLS1_2_VERSION >> 8 && record[LENGTH_HIGH] == 0 && record[LENGTH_LOW] == SIZE - LEVEL &&
         record[LEVEL] == SSL3_AL_FATAL)
     {

@@ -166,11 +166,16 @@ static BIO* Create(const KtlsOpenSsl* api, KtlsConnection* connection)
 
 bool KtlsSocketBio_StartReading(const KtlsOpenSsl* api, KtlsConnection* connection)
 {
+    if (connection->readsByShim)
+    {
+        return true;
+    }
     BIO* bio = Create(api, connection);
     if (bio == NULL)
     {
         return false;
     }
+    connection->readsByShim = true;
     connection->readAhead.socketMayHaveMore = true;
     api->SSL_set0_rbio(connection->ssl, bio);
     KtlsBio_WatchReads(api, connection);
@@ -179,11 +184,16 @@ bool KtlsSocketBio_StartReading(const KtlsOpenSsl* api, KtlsConnection* connecti
 
 bool KtlsSocketBio_StartWriting(const KtlsOpenSsl* api, KtlsConnection* connection)
 {
+    if (connection->writesByShim)
+    {
+        return true;
+    }
     BIO* bio = Create(api, connection);
     if (bio == NULL)
     {
         return false;
     }
+    connection->writesByShim = true;
     api->SSL_set0_wbio(connection->ssl, bio);
     return true;
 }
@@ -191,6 +201,12 @@ bool KtlsSocketBio_StartWriting(const KtlsOpenSsl* api, KtlsConnection* connecti
 bool KtlsSocketBio_MayHaveMore(const KtlsConnection* connection)
 {
     return HoldsBytes(&connection->readAhead) || connection->readAhead.socketMayHaveMore;
+}
+
+int KtlsSocketBio_Take(KtlsConnection* connection, void* buffer, int length)
+{
+    return HoldsBytes(&connection->readAhead) ? TakeBytes(&connection->readAhead, buffer, length)
+                                              : (int)recv(connection->socket, buffer, (size_t)length, MSG_DONTWAIT);
 }
 
 void KtlsSocketBio_Free(KtlsConnection* connection)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The BIO that takes the place of OpenSSL's socket BIO after the handshake, in each direction that the kernel does not
- * take over.
+ * The BIO that takes the place of OpenSSL's socket BIO in each direction that the kernel does not take over: from the
+ * beginning if it never will, otherwise after the handshake.
  *
  * It receives more than OpenSSL asks for. OpenSSL asks for a header and then for the rest of a record, which is two
  * receives a record, however small. SSL_set_read_ahead is no alternative: SSL_read then processes several handshake
@@ -16,15 +16,18 @@
 #include "ktls_connection.h"
 #include "ktls_openssl.h"
 
-/* Replaces the reading BIO. The new one refuses kernel TLS. Returns false if there is no memory. */
+/* Makes OpenSSL read through this BIO, which refuses kernel TLS. Returns false if there is no memory. */
 bool KtlsSocketBio_StartReading(const KtlsOpenSsl* api, KtlsConnection* connection);
 
-/* Replaces the writing BIO. The new one refuses kernel TLS. Returns false if there is no memory. */
+/* Makes OpenSSL write through this BIO, which refuses kernel TLS. Returns false if there is no memory. */
 bool KtlsSocketBio_StartWriting(const KtlsOpenSsl* api, KtlsConnection* connection);
 
 /* Returns whether a read may find more without waiting: bytes that are held, for which no socket becomes readable, or
  * that the last receive left. */
 bool KtlsSocketBio_MayHaveMore(const KtlsConnection* connection);
+
+/* Takes bytes that are held, or receives from the socket. Returns their number, 0 at the end, or -1. */
+int KtlsSocketBio_Take(KtlsConnection* connection, void* buffer, int length);
 
 void KtlsSocketBio_Free(KtlsConnection* connection);
 
