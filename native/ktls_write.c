@@ -49,7 +49,8 @@ int32_t KtlsNative_Write(
     }
     else
     {
-        /* SSL_write sends one record. */
+        /* SSL_write sends one record. TCP appends the next one to the same segment. If the send buffer is full, a
+         * segment with space left still takes data, so that none is held back. */
         connection->moreFollows = length > SSL3_RT_MAX_PLAIN_LENGTH;
         KtlsCall_Write(api, connection->ssl, buffer, length, result);
         connection->moreFollows = false;

@@ -180,9 +180,54 @@ static void Sent_data_is_not_delayed(void)
     CHECK(partial > 0);
 }
 
+/* OpenSSL writes a record at a time. The last one of a write may be a few bytes long, as with an HTTP/2 frame of 16 KiB
+ * and its header. */
+static void Records_share_segments_openssl(void)
+{
+    const int32_t size = RECORD + 9;
+    FillPattern();
+    Link link = Link_Establish(TLS1_3_VERSION, 0);
+    Link_TransferBothWays(&link, 100);
+    KtlsResult result;
+    uint32_t before = ReadInfo(link.pair.server).tcpi_data_segs_out;
+    for (int32_t sent = 0; sent < size; sent += (int32_t)result.bytes)
+    {
+        CHECK_EQ(KtlsNative_Write(link.server, link.pair.server, g_sent + sent, size - sent, &result), 0);
+        CHECK_EQ(result.status, KTLS_STATUS_OK);
+        CHECK_EQ(result.bytes, sent == 0 ? RECORD : 9);
+    }
+    CHECK_EQ(ReadInfo(link.pair.server).tcpi_data_segs_out - before, 1);
+    Link_Free(&link);
+}
+
+/* As Sent_data_is_not_delayed, for OpenSSL's records: a record that announces more is held back only while there is
+ * more. */
+static void Sent_records_are_not_delayed_openssl(void)
+{
+    FillPattern();
+    for (int size = 2304; size < 3 * RECORD; size += 1021)
+    {
+        Link link = Link_Establish(TLS1_3_VERSION, 0);
+        Link_TransferBothWays(&link, 100);
+        Set(link.pair.server, SOL_SOCKET, SO_SNDBUF, size);
+        Set(link.pair.server, IPPROTO_TCP, TCP_NODELAY, 1);
+        const size_t write = RECORD + 9;
+        size_t left = write;
+        size_t taken;
+        while ((taken = Link_SendPart(link.server, link.pair.server, g_sent + write - left, left)) > 0)
+        {
+            left = left == taken ? write : left - taken;
+        }
+        CHECK_EQ(ReadInfo(link.pair.server).tcpi_notsent_bytes, 0);
+        Link_Free(&link);
+    }
+}
+
 const Test g_socketSendTests[] = {
     {"socket send: segments are one stream", Segments_are_one_stream, false},
     {"socket send: segments are one stream, kernel", Segments_are_one_stream_kernel, true},
     {"socket send: records share segments", Records_share_segments, true},
     {"socket send: sent data is not delayed", Sent_data_is_not_delayed, true},
+    {"socket send: records of OpenSSL share segments", Records_share_segments_openssl, false},
+    {"socket send: sent records of OpenSSL are not delayed", Sent_records_are_not_delayed_openssl, false},
     {NULL, NULL, false}};

@@ -81,6 +81,24 @@ public class ReadTests
         Assert.Equal(Pattern.Take(Records), received);
     }
 
+    /// <summary>The caller can then process together what arrived together, as with SslStream.</summary>
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task One_read_returns_the_data_of_all_records_that_have_arrived(TlsMode mode, SslProtocols version)
+    {
+        const int Records = 8;
+        await using TlsPair pair = await TlsPair.ConnectAsync(TlsMode.Stock, mode, version);
+        for (int i = 0; i < Records; i++)
+        {
+            await pair.Client.WriteAsync(Pattern.At(i, 1)).InTime();
+        }
+
+        byte[] received = new byte[Records + 1];
+        Assert.Equal(Records, await pair.Server.ReadAsync(received).InTime());
+
+        Assert.Equal(Pattern.Take(Records), received[..Records]);
+    }
+
     [Theory]
     [MemberData(nameof(All))]
     public async Task Many_records_arrive_in_order_whatever_the_sizes_of_writes_and_reads(TlsMode mode, SslProtocols version)

@@ -30,6 +30,9 @@ public class SendStallTests : KernelTest
     /// <summary>The file with the least, initial and largest send buffer of this network namespace's sockets.</summary>
     private const string BufferLimits = "/proc/sys/net/ipv4/tcp_wmem";
 
+    public static MatrixTheoryData<TlsMode, int, bool> Writes =>
+        new([TlsMode.Kernel, TlsMode.DirectOpenSsl], [20 * 1024, 64 * 1024, Mebibyte, 16 * Mebibyte], [false, true]);
+
     private delegate Task Sending(KtlsStream stream, Socket socket, SafeFileHandle file, long count);
 
     [Fact]
@@ -62,20 +65,13 @@ public class SendStallTests : KernelTest
     }
 
     [Theory]
-    [InlineData(20 * 1024, false)]
-    [InlineData(20 * 1024, true)]
-    [InlineData(64 * 1024, false)]
-    [InlineData(64 * 1024, true)]
-    [InlineData(Mebibyte, false)]
-    [InlineData(Mebibyte, true)]
-    [InlineData(16 * Mebibyte, false)]
-    [InlineData(16 * Mebibyte, true)]
-    public async Task Writes_of_every_size_go_without_waiting_for_acknowledgements(int write, bool smallBuffer)
+    [MemberData(nameof(Writes))]
+    public async Task Writes_of_every_size_go_without_waiting_for_acknowledgements(TlsMode mode, int write, bool smallBuffer)
     {
         const int Size = 16 * Mebibyte;
         using PatternFile file = new(Size);
 
-        Measure ours = await MeasureAsync(file, Size, 0, smallBuffer, (stream, _, handle, _) => WriteAsync(stream, handle, write));
+        Measure ours = await MeasureAsync(file, Size, 0, smallBuffer, (stream, _, handle, _) => WriteAsync(stream, handle, write), mode);
 
         TestContext.Current.SendDiagnosticMessage($"writes of {write}: {ours}");
         Assert.True(ours.DelayedAcknowledgements < Few * 4, $"writes of {write}: {ours}");
@@ -110,7 +106,7 @@ public class SendStallTests : KernelTest
     /// <summary>
     /// Measures until the last byte arrives at a peer that reads as fast as it can, without decrypting.
     /// </summary>
-    private static async Task<Measure> MeasureAsync(PatternFile file, long count, int segment, bool smallBuffer, Sending send)
+    private static async Task<Measure> MeasureAsync(PatternFile file, long count, int segment, bool smallBuffer, Sending send, TlsMode mode = TlsMode.Kernel)
     {
         string limits = File.ReadAllText(BufferLimits);
         try
@@ -128,7 +124,7 @@ public class SendStallTests : KernelTest
                 }
             });
             await using TlsPair pair = await TlsPair.ConnectAsync(
-                TlsMode.Kernel, TlsMode.DirectOpenSsl, SslProtocols.Tls13, sockets: sockets);
+                mode, TlsMode.DirectOpenSsl, SslProtocols.Tls13, sockets: sockets);
             long before = DelayedAcknowledgements();
             Stopwatch time = Stopwatch.StartNew();
             Task<long> draining = Limits.Blocking(() => Drain(sockets.Server));

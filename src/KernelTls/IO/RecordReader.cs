@@ -275,6 +275,10 @@ internal sealed partial class RecordReader
                 total += bytesRead;
             }
         }
+        catch (InvalidOperationException)
+        {
+            // The server must negotiate first, or the stream was disposed. No read has failed yet.
+        }
         catch (Exception e)
         {
             _failure ??= e;
