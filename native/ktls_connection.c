@@ -76,6 +76,16 @@ void KtlsConnection_SaveFailure(const KtlsOpenSsl* api, KtlsConnection* connecti
     }
 }
 
+bool KtlsReadAhead_HoldsBytes(const KtlsReadAhead* ahead)
+{
+    return ahead->start < ahead->end;
+}
+
+bool KtlsReadAhead_MayHaveMore(const KtlsReadAhead* ahead)
+{
+    return KtlsReadAhead_HoldsBytes(ahead) || ahead->socketMayHaveMore;
+}
+
 bool KtlsConnection_IsSendOffloaded(const KtlsOpenSsl* api, const KtlsConnection* connection)
 {
     BIO* bio = api->SSL_get_wbio(connection->ssl);

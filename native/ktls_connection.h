@@ -50,6 +50,12 @@ typedef struct KtlsReadAhead
     bool socketMayHaveMore; /* the last receive filled all the memory it was given */
 } KtlsReadAhead;
 
+/* Returns whether bytes are held. The socket does not become readable for them. */
+bool KtlsReadAhead_HoldsBytes(const KtlsReadAhead* ahead);
+
+/* Returns whether a read may find more without waiting: bytes that are held, or that the last receive left. */
+bool KtlsReadAhead_MayHaveMore(const KtlsReadAhead* ahead);
+
 #define KTLS_FINISHED_MAX 64 /* EVP_MAX_MD_SIZE */
 
 struct KtlsConnection

@@ -3,7 +3,6 @@
 #include "ktls_call.h"
 #include "ktls_context.h"
 #include "ktls_result.h"
-#include "ktls_socketbio.h"
 
 #include <errno.h>
 #include <string.h>
@@ -251,7 +250,7 @@ int32_t KtlsNative_RequestCertificate(
     error = AdvanceRequest(api, connection, result);
     connection->verify = NULL;
     connection->verifyState = 0;
-    result->pending |= KtlsSocketBio_MayHaveMore(connection);
+    result->pending |= KtlsReadAhead_MayHaveMore(&connection->readAhead);
     result->messages = connection->messageCount;
     KtlsConnection_Leave(api, connection, result);
     return error;

@@ -11,7 +11,6 @@
  */
 #include "ktls_read.h"
 #include "ktls_posthandshake.h"
-#include "ktls_socketbio.h"
 #include "ktls_result.h"
 
 #include <errno.h>
@@ -112,7 +111,7 @@ int32_t KtlsNative_Read(
     {
         result->bytes = returned;
     }
-    result->pending |= KtlsSocketBio_MayHaveMore(connection);
+    result->pending |= KtlsReadAhead_MayHaveMore(&connection->readAhead);
     result->newSession = connection->session != NULL;
     result->messages = connection->messageCount;
     KtlsConnection_Leave(api, connection, result);

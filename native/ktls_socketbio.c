@@ -15,15 +15,10 @@
 static pthread_once_t s_once = PTHREAD_ONCE_INIT;
 static BIO_METHOD* s_method;
 
-static bool HoldsBytes(const KtlsReadAhead* ahead)
-{
-    return ahead->start < ahead->end;
-}
-
 /* An idle connection holds no memory. */
 static void ReleaseIfEmpty(KtlsReadAhead* ahead)
 {
-    if (!HoldsBytes(ahead) && !ahead->socketMayHaveMore)
+    if (!KtlsReadAhead_HoldsBytes(ahead) && !ahead->socketMayHaveMore)
     {
         free(ahead->data);
         ahead->data = NULL;
@@ -72,7 +67,7 @@ static int OnBioRead(BIO* bio, char* buffer, int length)
         errno = EINVAL;
         return -1;
     }
-    if (HoldsBytes(ahead))
+    if (KtlsReadAhead_HoldsBytes(ahead))
     {
         return TakeBytes(ahead, buffer, length);
     }
@@ -198,15 +193,11 @@ bool KtlsSocketBio_StartWriting(const KtlsOpenSsl* api, KtlsConnection* connecti
     return true;
 }
 
-bool KtlsSocketBio_MayHaveMore(const KtlsConnection* connection)
-{
-    return HoldsBytes(&connection->readAhead) || connection->readAhead.socketMayHaveMore;
-}
-
 int KtlsSocketBio_Take(KtlsConnection* connection, void* buffer, int length)
 {
-    return HoldsBytes(&connection->readAhead) ? TakeBytes(&connection->readAhead, buffer, length)
-                                              : (int)recv(connection->socket, buffer, (size_t)length, MSG_DONTWAIT);
+    return KtlsReadAhead_HoldsBytes(&connection->readAhead)
+               ? TakeBytes(&connection->readAhead, buffer, length)
+               : (int)recv(connection->socket, buffer, (size_t)length, MSG_DONTWAIT);
 }
 
 void KtlsSocketBio_Free(KtlsConnection* connection)

@@ -22,10 +22,6 @@ bool KtlsSocketBio_StartReading(const KtlsOpenSsl* api, KtlsConnection* connecti
 /* Makes OpenSSL write through this BIO, which refuses kernel TLS. Returns false if there is no memory. */
 bool KtlsSocketBio_StartWriting(const KtlsOpenSsl* api, KtlsConnection* connection);
 
-/* Returns whether a read may find more without waiting: bytes that are held, for which no socket becomes readable, or
- * that the last receive left. */
-bool KtlsSocketBio_MayHaveMore(const KtlsConnection* connection);
-
 /* Takes bytes that are held, or receives from the socket. Returns their number, 0 at the end, or -1. */
 int KtlsSocketBio_Take(KtlsConnection* connection, void* buffer, int length);
 
