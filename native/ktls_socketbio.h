@@ -7,8 +7,8 @@
  * receives a record, however small. SSL_set_read_ahead is no alternative: SSL_read then processes several handshake
  * messages in one call, and SSL_has_pending does not report all that OpenSSL holds.
  *
- * It sends a record with MSG_MORE if the caller has more data. OpenSSL sends each record of a write by itself, and the
- * last may be a few bytes long.
+ * It sends a record with MSG_MORE if the caller has more data, and room for it. OpenSSL sends each record of a write by
+ * itself, and the last may be a few bytes long.
  */
 #ifndef KTLS_SOCKETBIO_H
 #define KTLS_SOCKETBIO_H

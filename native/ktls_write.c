@@ -4,6 +4,7 @@
  */
 #include "ktls_call.h"
 #include "ktls_connection.h"
+#include "ktls_data.h"
 #include "ktls_posthandshake.h"
 #include "ktls_result.h"
 
@@ -49,9 +50,9 @@ int32_t KtlsNative_Write(
     }
     else
     {
-        /* SSL_write sends one record. TCP appends the next one to the same segment. If the send buffer is full, a
-         * segment with space left still takes data, so that none is held back. */
-        connection->moreFollows = length > SSL3_RT_MAX_PLAIN_LENGTH;
+        /* SSL_write sends one record. */
+        connection->moreFollows =
+            length > SSL3_RT_MAX_PLAIN_LENGTH && KtlsData_HasSendSpace(connection->socket, (size_t)length);
         KtlsCall_Write(api, connection->ssl, buffer, length, result);
         connection->moreFollows = false;
     }

@@ -200,34 +200,10 @@ static void Records_share_segments_openssl(void)
     Link_Free(&link);
 }
 
-/* As Sent_data_is_not_delayed, for OpenSSL's records: a record that announces more is held back only while there is
- * more. */
-static void Sent_records_are_not_delayed_openssl(void)
-{
-    FillPattern();
-    for (int size = 2304; size < 3 * RECORD; size += 1021)
-    {
-        Link link = Link_Establish(TLS1_3_VERSION, 0);
-        Link_TransferBothWays(&link, 100);
-        Set(link.pair.server, SOL_SOCKET, SO_SNDBUF, size);
-        Set(link.pair.server, IPPROTO_TCP, TCP_NODELAY, 1);
-        const size_t write = RECORD + 9;
-        size_t left = write;
-        size_t taken;
-        while ((taken = Link_SendPart(link.server, link.pair.server, g_sent + write - left, left)) > 0)
-        {
-            left = left == taken ? write : left - taken;
-        }
-        CHECK_EQ(ReadInfo(link.pair.server).tcpi_notsent_bytes, 0);
-        Link_Free(&link);
-    }
-}
-
 const Test g_socketSendTests[] = {
     {"socket send: segments are one stream", Segments_are_one_stream, false},
     {"socket send: segments are one stream, kernel", Segments_are_one_stream_kernel, true},
     {"socket send: records share segments", Records_share_segments, true},
     {"socket send: sent data is not delayed", Sent_data_is_not_delayed, true},
     {"socket send: records of OpenSSL share segments", Records_share_segments_openssl, false},
-    {"socket send: sent records of OpenSSL are not delayed", Sent_records_are_not_delayed_openssl, false},
     {NULL, NULL, false}};
