@@ -16,6 +16,10 @@ namespace KernelTls.Bench;
 internal static class BenchCommand
 {
     public const string Measure = "measure";
+
+    /// <summary>The option of <see cref="Measure"/> that limits the rounds before the measured ones.</summary>
+    public const string WarmUpRounds = "--warm-up-rounds";
+
     private const string Sample = "sample";
     public const string Crypto = "crypto";
     public const string Serve = "serve";
@@ -106,23 +110,33 @@ internal static class BenchCommand
     /// <summary>
     /// Creates the command that measures one scenario in one mode in this process. The result is one line of JSON.
     /// </summary>
-    private static Command MeasureCommand() => OfOneMode(
-        Measure,
-        "One scenario in one mode, in this process.",
-        async (row, mode) =>
+    private static Command MeasureCommand()
+    {
+        Option<int> rounds = new(WarmUpRounds)
         {
-            await using Scenario? scenario = row.Create?.Invoke(mode);
-            Measurement measured = scenario is null
-                ? await row.MeasureMemory!(mode)
-                : row.IsStart ? await Meter.MeasureStartAsync(row.Name, mode, scenario)
-                : await Meter.MeasureAsync(row.Name, mode, scenario);
-            Console.Out.WriteLine(JsonSerializer.Serialize(measured, BenchJson.Default.Measurement));
-        });
+            Description = "Measure after at most so many rounds, settled or not: for tests, to which figures do not matter.",
+            DefaultValueFactory = _ => Meter.MostWarmUpRounds,
+        };
+        Command command = OfOneMode(
+            Measure,
+            "One scenario in one mode, in this process.",
+            async (row, mode, arguments) =>
+            {
+                await using Scenario? scenario = row.Create?.Invoke(mode);
+                Measurement measured = scenario is null
+                    ? await row.MeasureMemory!(mode)
+                    : row.IsStart ? await Meter.MeasureStartAsync(row.Name, mode, scenario)
+                    : await Meter.MeasureAsync(row.Name, mode, scenario, arguments.GetValue(rounds));
+                Console.Out.WriteLine(JsonSerializer.Serialize(measured, BenchJson.Default.Measurement));
+            });
+        command.Add(rounds);
+        return command;
+    }
 
     private static Command ProfileCommand() => OfOneMode(
         "profile",
         "Where the instructions of one scenario in one mode go, measured as they are counted.",
-        async (row, mode) =>
+        async (row, mode, _) =>
         {
             if (row.IsStart)
             {
@@ -136,14 +150,14 @@ internal static class BenchCommand
     private static Command SampleCommand() => OfOneMode(
         Sample,
         "As profile, in this process.",
-        async (row, mode) =>
+        async (row, mode, _) =>
         {
             await using Scenario scenario = row.Create?.Invoke(mode)
                 ?? throw new BenchFailedException($"{row.Name} counts memory, not instructions");
             await Meter.ProfileAsync(scenario);
         });
 
-    private static Command OfOneMode(string name, string description, Func<Row, string, Task> run)
+    private static Command OfOneMode(string name, string description, Func<Row, string, ParseResult, Task> run)
     {
         Argument<string> scenario = new("scenario");
         Argument<string> mode = new("mode");
@@ -152,7 +166,7 @@ internal static class BenchCommand
         command.SetAction((arguments, _) => GuardAsync(async () =>
         {
             (Row row, string chosen) = Row.Select(arguments.GetValue(scenario)!, arguments.GetValue(mode)!);
-            await run(row, chosen);
+            await run(row, chosen, arguments);
             return Ok;
         }));
         return command;

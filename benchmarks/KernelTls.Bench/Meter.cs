@@ -13,9 +13,11 @@ namespace KernelTls.Bench;
 /// </summary>
 internal static class Meter
 {
+    /// <summary>The number of rounds after which a scenario is measured even if it has not settled.</summary>
+    public const int MostWarmUpRounds = 30;
+
     private const int MeasuredRounds = 3;
     private const int ProfiledRounds = 10;
-    private const int MostWarmUpRounds = 30;
 
     // The scenario has settled when this number of consecutive rounds agree.
     private const int SettledRounds = 3;
@@ -31,7 +33,7 @@ internal static class Meter
     /// <summary>The pause in which the compiler's thread can work.</summary>
     public static readonly TimeSpan Compilation = TimeSpan.FromMilliseconds(400);
 
-    public static async Task<Measurement> MeasureAsync(string name, string mode, Scenario scenario)
+    public static async Task<Measurement> MeasureAsync(string name, string mode, Scenario scenario, int mostWarmUpRounds = MostWarmUpRounds)
     {
         int operations = scenario.OperationsPerRound;
         int longer = LongerRound * operations;
@@ -41,7 +43,7 @@ internal static class Meter
         }
 
         await scenario.PrepareAsync().InTime("the first connection");
-        int warmUpRounds = await WarmUpAsync(scenario);
+        int warmUpRounds = await WarmUpAsync(scenario, mostWarmUpRounds);
 
         // Discard the first round. It wakes threads that slept during the pause, and the runtime compiles the code that
         // awaits it here.
@@ -90,17 +92,17 @@ internal static class Meter
     public static async Task ProfileAsync(Scenario scenario)
     {
         await scenario.PrepareAsync().InTime("the first connection");
-        _ = await WarmUpAsync(scenario);
+        _ = await WarmUpAsync(scenario, MostWarmUpRounds);
         await Profiler.ProfileAsync(scenario.MeasuredProcess, () => RunRoundAsync(scenario, ProfiledRounds * scenario.OperationsPerRound));
     }
 
     /// <summary>Runs rounds until the scenario has settled and returns their number.</summary>
-    private static async Task<int> WarmUpAsync(Scenario scenario)
+    private static async Task<int> WarmUpAsync(Scenario scenario, int mostRounds)
     {
         double last = double.MaxValue;
         int rounds = 0;
         int alike = 0;
-        while (rounds < MostWarmUpRounds && (rounds < scenario.WarmUpRounds || alike < SettledRounds))
+        while (rounds < mostRounds && (rounds < scenario.WarmUpRounds || alike < SettledRounds))
         {
             rounds++;
             double next = (await RunRoundAsync(scenario, scenario.OperationsPerRound)).Instructions;

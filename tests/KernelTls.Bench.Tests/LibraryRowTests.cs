@@ -119,7 +119,7 @@ public class LibraryRowTests
     public async Task A_library_is_measured_in_its_mode_or_not_at_all(string name, string mode)
     {
         SkipWithout(name == "lib-redis-64k" ? RedisProgram.Program : PostgresProgram.Program);
-        Task<string> Measure() => BenchProcess.RunSteadyAsync([BenchCommand.Measure, name, mode], TestContext.Current.CancellationToken);
+        Task<string> Measure() => BenchProcess.RunSteadyAsync([BenchCommand.Measure, name, mode, BenchCommand.WarmUpRounds, "1"], TestContext.Current.CancellationToken);
         if (LibraryProcess.IsKernel(mode) && !KtlsPlatform.IsSupported)
         {
             Assert.False(s_isCell, "the cell has no kernel TLS");
