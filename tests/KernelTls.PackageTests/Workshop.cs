@@ -67,12 +67,12 @@ public sealed class Workshop : IDisposable
     });
 
     /// <summary>Builds a project that a test has written, with the local feed, and returns the detailed output.</summary>
-    /// <param name="project">The project's folder, into which the feed's configuration is written.</param>
+    /// <param name="project">The project's folder. The feed's configuration is written to the folder that contains it.</param>
     /// <param name="arguments">The arguments for <c>dotnet build</c>.</param>
     public async Task<string> BuildAsync(string project, params string[] arguments)
     {
         string configuration = await FeedAsync();
-        File.Copy(configuration, Path.Combine(project, "nuget.config"), overwrite: true);
+        File.Copy(configuration, Path.Combine(Path.GetDirectoryName(project)!, "nuget.config"), overwrite: true);
         string said = await RunAsync(project, "dotnet", ["build", "--verbosity", "normal", "--nologo", .. arguments]);
         return said.Replace("\r", "", StringComparison.Ordinal);
     }
