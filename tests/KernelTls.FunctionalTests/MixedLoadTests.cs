@@ -55,6 +55,7 @@ public class MixedLoadTests(ITestOutputHelper output) : KernelTest
         Assert.Equal(_receiving, statistics.ReceiveSoftware);
         Assert.True(_cancelled > 0, "no read was cancelled");
         Assert.True(_updates > 0 || !KtlsPlatform.CanRekey, "no key was changed");
+        Assert.Empty(NetworkNamespace.StrayThreads());
         Assert.True(after - before < 32 << 20, $"{before >> 20} MiB resident, after as much again {after >> 20} MiB");
     }
 

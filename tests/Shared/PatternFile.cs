@@ -18,7 +18,13 @@ internal sealed class PatternFile : IDisposable
         FullName = _directory["file"];
         using (SafeFileHandle file = File.OpenHandle(FullName, FileMode.CreateNew, FileAccess.Write))
         {
-            RandomAccess.Write(file, Pattern.Take(count, start), start);
+            // In parts: whole files in memory would use up the mappings of a process on User-Mode Linux.
+            for (int done = 0; done < count;)
+            {
+                ReadOnlyMemory<byte> part = Pattern.At(start + done, count - done);
+                RandomAccess.Write(file, part.Span, start + done);
+                done += part.Length;
+            }
         }
 
         Handle = File.OpenHandle(FullName, FileMode.Open, FileAccess.Read, FileShare.ReadWrite, options);
