@@ -4,7 +4,7 @@ namespace KernelTls.FunctionalTests;
 
 /// <summary>
 /// Tests that a namespace keeps its threads to itself. A thread is created in the namespace of its creator: if the socket
-/// engine's is, so are the threads that it adds to the pool, and later tests connect to a loopback where nobody listens.
+/// engine's is, so are the threads that it adds to the pool, and later tests connect to a loopback without listeners.
 /// </summary>
 public class NetworkNamespaceTests : KernelTest
 {

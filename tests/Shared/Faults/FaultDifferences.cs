@@ -226,6 +226,18 @@ internal static partial class FaultDifferences
     [
         .. s_alerts,
         .. s_messages.SelectMany(AsPassedOn).Select(static d => d with { MayBeAbsent = ByHttp }),
+        new(
+            [
+                "major version", "minor version", "text", "SSL 2", "noise", "high length bit", "a record of another version*",
+                "a record that is too long*", "KeyUpdate and a record of another version",
+            ],
+            FaultField.Alert,
+            null,
+            "bad_record_mac",
+            "RFC 8446, 6.2: HTTP/2 writes while it reads; a send may take the record's error from the socket, and the kernel then has EBADMSG for the read")
+        {
+            IsKernelOnly = true, When = FaultCondition.KernelReceives, MayBeAbsent = "only if a send comes first",
+        },
     ];
 
     /// <summary>Gets the differences as seen by an application on Kestrel.</summary>
