@@ -58,14 +58,15 @@ public partial class KtlsStream
         SslClientAuthenticationOptions sslClientAuthenticationOptions, CancellationToken cancellationToken = default)
     {
         ArgumentNullException.ThrowIfNull(sslClientAuthenticationOptions);
-        return PerformHandshakeAsync();
-
-        async Task PerformHandshakeAsync()
+        try
         {
-            Task handshake = TryPrepareClient(sslClientAuthenticationOptions, out TlsHandshake? own)
-                ? RunAsync(own, cancellationToken)
+            return TryPrepareClient(sslClientAuthenticationOptions, out TlsHandshake? handshake)
+                ? RunAsync(handshake, cancellationToken)
                 : base.AuthenticateAsClientAsync(sslClientAuthenticationOptions, cancellationToken);
-            await handshake.ConfigureAwait(false);
+        }
+        catch (Exception e)
+        {
+            return Task.FromException(e);
         }
     }
 
@@ -103,14 +104,15 @@ public partial class KtlsStream
         SslServerAuthenticationOptions sslServerAuthenticationOptions, CancellationToken cancellationToken = default)
     {
         ArgumentNullException.ThrowIfNull(sslServerAuthenticationOptions);
-        return PerformHandshakeAsync();
-
-        async Task PerformHandshakeAsync()
+        try
         {
-            Task handshake = TryPrepareServer(sslServerAuthenticationOptions, out TlsHandshake? own)
-                ? RunAsync(own, cancellationToken)
+            return TryPrepareServer(sslServerAuthenticationOptions, out TlsHandshake? handshake)
+                ? RunAsync(handshake, cancellationToken)
                 : base.AuthenticateAsServerAsync(sslServerAuthenticationOptions, cancellationToken);
-            await handshake.ConfigureAwait(false);
+        }
+        catch (Exception e)
+        {
+            return Task.FromException(e);
         }
     }
 
@@ -130,16 +132,15 @@ public partial class KtlsStream
     public new Task AuthenticateAsServerAsync(
         ServerOptionsSelectionCallback optionsCallback, object? state, CancellationToken cancellationToken = default)
     {
-        return optionsCallback is null
-            ? base.AuthenticateAsServerAsync(optionsCallback!, state, cancellationToken)
-            : PerformHandshakeAsync();
-
-        async Task PerformHandshakeAsync()
+        try
         {
-            Task handshake = TryPrepareSelection(optionsCallback, state, out TlsHandshake? own)
-                ? RunAsync(own, cancellationToken)
-                : base.AuthenticateAsServerAsync(optionsCallback, state, cancellationToken);
-            await handshake.ConfigureAwait(false);
+            return optionsCallback is not null && TryPrepareSelection(optionsCallback, state, out TlsHandshake? handshake)
+                ? RunAsync(handshake, cancellationToken)
+                : base.AuthenticateAsServerAsync(optionsCallback!, state, cancellationToken);
+        }
+        catch (Exception e) when (optionsCallback is not null)
+        {
+            return Task.FromException(e);
         }
     }
 

@@ -23,9 +23,6 @@ internal static class HandshakeOptions
         "rsa_pkcs1_sha256", "rsa_pkcs1_sha384", "rsa_pkcs1_sha512",
     ];
 
-    // IDNA leaves names that consist of these characters and contain no A-labels unchanged.
-    private static readonly SearchValues<char> s_plainName = SearchValues.Create("abcdefghijklmnopqrstuvwxyz0123456789-.");
-
     /// <summary>Creates the SSL_CTX key, or returns the reason why the base class must handle these options.</summary>
     public static KtlsFallbackReason TryCreateContextKey(
         bool isServer,
@@ -133,7 +130,7 @@ internal static class HandshakeOptions
     /// </summary>
     public static string PublishedServerName(string serverName)
     {
-        if (!serverName.AsSpan().ContainsAnyExcept(s_plainName) && !serverName.Contains("xn--", StringComparison.Ordinal))
+        if (IsPlain(serverName) && !serverName.Contains("xn--", StringComparison.Ordinal))
         {
             return serverName;
         }
@@ -156,6 +153,21 @@ internal static class HandshakeOptions
         host.Length is 0 or > 255 || !Ascii.IsValid(host) || host.Contains('\0', StringComparison.Ordinal) || IPAddress.TryParse(host.Trim('[', ']'), out _)
             ? null
             : host;
+
+    /// <summary>Returns whether a name has only characters that IDNA leaves unchanged, apart from A-labels.</summary>
+    /// <remarks>The framework's vectorized search would be compiled at run time, for this one call.</remarks>
+    private static bool IsPlain(string name)
+    {
+        foreach (char c in name)
+        {
+            if (!char.IsAsciiLetterLower(c) && !char.IsAsciiDigit(c) && c is not ('-' or '.'))
+            {
+                return false;
+            }
+        }
+
+        return true;
+    }
 
     /// <summary>
     /// Returns the ALPN wire form (RFC 7301, section 3.1) as a string with one character per byte, so that equal lists

@@ -65,7 +65,15 @@ internal sealed class TlsHandshake : IDisposable
                     await SocketReadiness.WaitToWriteAsync(_socket.SafeHandle, cancellationToken).ConfigureAwait(false);
                     break;
                 case NativeStatus.WantRead:
-                    Check(await _receiver.ReceiveAsync(Memory<byte>.Empty, cancellationToken).ConfigureAwait(false));
+                    try
+                    {
+                        await _receiver.WaitReadableAsync(cancellationToken).ConfigureAwait(false);
+                    }
+                    catch (SocketException e)
+                    {
+                        Check(_receiver.Complete(0, e.SocketErrorCode));
+                    }
+
                     break;
                 default:
                     await DecideAsync(wanted, cancellationToken).ConfigureAwait(false);

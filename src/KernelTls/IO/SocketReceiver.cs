@@ -14,22 +14,15 @@ internal class SocketReceiver(Socket socket)
     public Socket Socket { get; } = socket;
 
     /// <summary>
-    /// Receives into <paramref name="buffer"/>. An empty buffer waits until the socket is readable and consumes
-    /// nothing.
+    /// Waits until the socket is readable, and consumes nothing. On <see cref="SocketException"/>, the caller passes the
+    /// error to <see cref="Complete"/>.
     /// </summary>
-    /// <remarks>If the receive has to wait first, an error costs an internal exception.</remarks>
-    public async ValueTask<SocketReceiveResult> ReceiveAsync(Memory<byte> buffer, CancellationToken cancellationToken)
-    {
-        try
-        {
-            int bytes = await Socket.ReceiveAsync(buffer, SocketFlags.None, cancellationToken).ConfigureAwait(false);
-            return new SocketReceiveResult(bytes, SocketError.Success);
-        }
-        catch (SocketException e)
-        {
-            return Complete(0, e.SocketErrorCode);
-        }
-    }
+    /// <remarks>
+    /// An asynchronous method with a catch block and a <see cref="SocketReceiveResult"/> would need 34 methods of generic
+    /// code that cannot be compiled ahead of time.
+    /// </remarks>
+    public ValueTask<int> WaitReadableAsync(CancellationToken cancellationToken) =>
+        Socket.ReceiveAsync(Memory<byte>.Empty, SocketFlags.None, cancellationToken);
 
     /// <summary>Receives without waiting. Returns <see langword="null"/> if nothing has arrived.</summary>
     public virtual unsafe SocketReceiveResult? TryReceive(Span<byte> buffer)

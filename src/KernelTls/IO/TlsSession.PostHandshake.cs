@@ -55,7 +55,15 @@ internal sealed partial class TlsSession
                 case NativeStatus.WantRead when result.MayHaveAnotherMessage:
                     break;
                 case NativeStatus.WantRead:
-                    Check(await _socketReceiver.ReceiveAsync(Memory<byte>.Empty, cancellationToken).ConfigureAwait(false));
+                    try
+                    {
+                        await _socketReceiver.WaitReadableAsync(cancellationToken).ConfigureAwait(false);
+                    }
+                    catch (SocketException e)
+                    {
+                        Check(_socketReceiver.Complete(0, e.SocketErrorCode));
+                    }
+
                     break;
                 case NativeStatus.WantWrite:
                     await SocketReadiness.WaitToWriteAsync(_connection.Socket, cancellationToken).ConfigureAwait(false);

@@ -258,7 +258,16 @@ internal static class RuntimeInternals
             ("Socket.SetToConnected", s_setToConnected is not null),
             ("Socket.ReceiveAsync(SocketAsyncEventArgs, CancellationToken)", s_receive is not null),
         ];
-        return string.Join(", ", members.Where(static m => !m.IsThere).Select(static m => m.Name));
+        List<string> missing = [];
+        foreach ((string name, bool isThere) in members)
+        {
+            if (!isThere)
+            {
+                missing.Add(name);
+            }
+        }
+
+        return string.Join(", ", missing);
     }
 
     private static PropertyInfo? Info(string name) => s_infoType?.GetProperty(name, Instance);

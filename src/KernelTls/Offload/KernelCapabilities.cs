@@ -90,7 +90,11 @@ internal sealed class KernelCapabilities
     private static int[] NothingAccepted()
     {
         int[] table = new int[2 * CipherCount];
-        Array.Fill(table, Errno.NoEntry);
+        for (int i = 0; i < table.Length; i++)
+        {
+            table[i] = Errno.NoEntry;
+        }
+
         return table;
     }
 }
