@@ -106,12 +106,10 @@ public class LoadTests
     public void The_middle_of_the_pairs_counts()
     {
         (double Stock, double Rate)[] rates = [(100, 90), (200, 100), (100, 99), (50, 60), (100, 95)];
-        LoadMeasurement measured = LoadMeasurement.Of([.. rates.Select(rate => new LoadPair(Wall("sslstream", rate.Stock), Wall("direct", rate.Rate)))]);
+        LoadMeasurement measured = LoadMeasurement.Of([.. rates.Select(rate => new LoadPair(RateOf("sslstream", rate.Stock), RateOf("direct", rate.Rate)))]);
 
         Assert.Equal([0.9, 0.5, 0.99, 1.2, 0.95], measured.RateRatios);
         Assert.Equal((0.95, 95, 100, "direct"), (measured.RateRatio, measured.PerSecond, measured.StockPerSecond, measured.Mode));
-
-        static WallMeasurement Wall(string mode, double rate) => new("c100-h2-get-0", mode, 1000, rate, 1, 1, 2, 1, null, null);
     }
 
     [Fact]
@@ -160,6 +158,31 @@ public class LoadTests
             "none of this is load in one of the modes plain, direct",
             Assert.Throws<BenchFailedException>(() => new LoadRun(["h2-get-0"], [], TimeSpan.FromSeconds(1), TextWriter.Null)).Message,
             StringComparison.Ordinal);
+
+    [Fact]
+    public async Task A_pair_that_fails_is_measured_again_and_counted()
+    {
+        int measured = 0;
+        await using StringWriter output = new();
+        LoadRun run = new(["c100-h2-get-0"], ["direct"], TimeSpan.FromSeconds(1), output, (row, mode, _) =>
+            ++measured == 4 ? throw new BenchFailedException("it stalled") : Task.FromResult(RateOf(mode, 100)));
+
+        LoadMeasurement row = Assert.Single((await run.RunAsync(TestContext.Current.CancellationToken)).Rows);
+
+        Assert.Equal((5, 1, 12), (row.RateRatios.Count, row.Failures, measured));
+        Assert.StartsWith("a pair of c100-h2-get-0 direct is measured again: it stalled", output.ToString(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task A_row_whose_pairs_always_fail_fails()
+    {
+        LoadRun run = new(["c100-h2-get-0"], ["direct"], TimeSpan.FromSeconds(1), TextWriter.Null, (_, _, _) =>
+            throw new BenchFailedException("it stalled"));
+
+        await Assert.ThrowsAsync<BenchFailedException>(() => run.RunAsync(TestContext.Current.CancellationToken));
+    }
+
+    private static WallMeasurement RateOf(string mode, double rate) => new("c100-h2-get-0", mode, 1000, rate, 1, 1, 2, 1, null, null);
 
     private static Measurement Measured(double ratio, double? percentile99, double? segments) =>
         Measurement.Of("c100-h2-get-0", "ktls", Measurement.Instructions, null, [1000]) with

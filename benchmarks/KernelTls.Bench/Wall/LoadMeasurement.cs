@@ -35,6 +35,9 @@ internal sealed record LoadMeasurement(
     double StockContentions,
     IReadOnlyList<double> RateRatios)
 {
+    /// <summary>Gets the number of pairs that failed and were measured again.</summary>
+    public int Failures { get; init; }
+
     public static LoadMeasurement Of(IReadOnlyList<LoadPair> pairs) => new(
         pairs[0].Measured.Scenario,
         pairs[0].Measured.Mode,

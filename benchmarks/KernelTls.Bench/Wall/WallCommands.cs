@@ -21,7 +21,7 @@ internal static class WallCommands
         {
             WallResults results = await new WallRun(scenarios, modes, length, Console.Out).RunAsync(cancellationToken);
             WallRun.Write(results, Console.Out);
-            return JsonSerializer.Serialize(results, BenchJson.Default.WallResults);
+            return (JsonSerializer.Serialize(results, BenchJson.Default.WallResults), BenchCommand.Ok);
         });
 
     public static Command CreateLoad() => CreateRun(
@@ -33,7 +33,9 @@ internal static class WallCommands
         {
             LoadResults results = await new LoadRun(scenarios, modes, length, Console.Out).RunAsync(cancellationToken);
             LoadRun.Write(results, Console.Out);
-            return JsonSerializer.Serialize(results, BenchJson.Default.LoadResults);
+            return (
+                JsonSerializer.Serialize(results, BenchJson.Default.LoadResults),
+                results.Rows.Any(row => row.Failures > 0) ? BenchCommand.Failed : BenchCommand.Ok);
         });
 
     /// <param name="name">The name of the command.</param>
@@ -42,13 +44,13 @@ internal static class WallCommands
     /// <param name="reasonToRefuse">
     /// A function that returns the reason why this machine cannot measure, or null if it can.
     /// </param>
-    /// <param name="run">A function that measures, prints the results and returns them as JSON.</param>
+    /// <param name="run">A function that measures, prints the results, and returns them as JSON with the exit code.</param>
     private static Command CreateRun(
         string name,
         string description,
         int defaultSeconds,
         Func<string?> reasonToRefuse,
-        Func<string[], string[], TimeSpan, CancellationToken, Task<string>> run)
+        Func<string[], string[], TimeSpan, CancellationToken, Task<(string Json, int ExitCode)>> run)
     {
         Option<string[]> scenarios = BenchCommand.ScenarioOption();
         Option<string[]> modes = BenchCommand.ModeOption();
@@ -64,13 +66,13 @@ internal static class WallCommands
             }
 
             TimeSpan length = TimeSpan.FromSeconds(Math.Max(1, arguments.GetValue(seconds)));
-            string results = await run(arguments.GetValue(scenarios)!, arguments.GetValue(modes)!, length, cancellationToken);
+            (string results, int exitCode) = await run(arguments.GetValue(scenarios)!, arguments.GetValue(modes)!, length, cancellationToken);
             if (arguments.GetValue(json) is { } path)
             {
                 await File.WriteAllTextAsync(path, results, cancellationToken);
             }
 
-            return BenchCommand.Ok;
+            return exitCode;
         }));
         return command;
     }
