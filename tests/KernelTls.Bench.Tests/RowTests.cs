@@ -79,6 +79,18 @@ public class RowTests
     }
 
     [Fact]
+    public void The_rival_that_no_package_has_is_for_rows_of_HTTP_and_says_how_to_give_it()
+    {
+        string[] possible = [.. Row.All.Where(row => row.PossibleModes.Contains(ModeTable.DirectTls)).Select(row => row.Name)];
+        BenchFailedException refused = Assert.Throws<BenchFailedException>(() => Row.Find("h1-get-0").Create!(ModeTable.DirectTls));
+
+        Assert.NotEmpty(possible);
+        Assert.All(possible, name => Assert.Matches("^(c100-)?(h1|h2|grpc|static)-", name));
+        Assert.All(Row.All, row => Assert.DoesNotContain(ModeTable.DirectTls, row.Modes));
+        Assert.EndsWith("give the assembly by --directtls FILE, with --runtime 11", refused.Message, StringComparison.Ordinal);
+    }
+
+    [Fact]
     public void Modes_that_are_asked_for_are_those_of_each_row_that_it_can()
     {
         Assert.Equal(

@@ -1,3 +1,4 @@
+using System.Net;
 using System.Net.Sockets;
 using KernelTls.Bench.Scenarios;
 using Microsoft.AspNetCore.Hosting;
@@ -61,6 +62,9 @@ internal abstract class Mode
 
     /// <summary>Creates the handler for HttpClient's connections to <see cref="BenchCertificates.Host"/>.</summary>
     public abstract SocketsHttpHandler CreateHandler();
+
+    /// <summary>Gets the endpoint on which Kestrel listens.</summary>
+    public virtual IPEndPoint EndPoint { get; } = new(IPAddress.Loopback, 0);
 
     public virtual void ConfigureServer(IWebHostBuilder server)
     {

@@ -29,6 +29,9 @@ internal static class ModeTable
 
     /// <summary>The mode that uses TlsSocketSession of .NET 11, only in rows of streams.</summary>
     public const string TlsSession = "tlssession";
+
+    /// <summary>The mode that uses Kestrel's experimental transport DirectTls at the server's end, only in rows of HTTP.</summary>
+    public const string DirectTls = "directtls";
     public const string Nginx = "nginx";
     public const string NginxKernel = "nginx-ktls";
 
@@ -53,16 +56,20 @@ internal static class ModeTable
         (KernelServer, KtlsStreamMode.KernelServer),
         (DirectClient, KtlsStreamMode.DirectClient),
         (DirectServer, KtlsStreamMode.DirectServer),
+        (DirectTls, (_, certificates, resume) => new DirectTlsMode(certificates, resume)),
     ];
 
     /// <summary>Gets the modes of streams.</summary>
-    public static IReadOnlyList<string> Streams { get; } = [.. s_modes.Select(mode => mode.Name)];
+    public static IReadOnlyList<string> Streams { get; } = [.. s_modes.Select(mode => mode.Name).Where(mode => mode != DirectTls)];
 
     /// <summary>
     /// Gets the modes that support all operations of connections: they send files, resume sessions and carry HttpClient
     /// and Kestrel.
     /// </summary>
     public static IReadOnlyList<string> Connections { get; } = [.. Streams.Where(mode => mode != TlsSession)];
+
+    /// <summary>Gets the modes of HttpClient and Kestrel.</summary>
+    public static IReadOnlyList<string> Http { get; } = [.. Connections, DirectTls];
 
     public static IReadOnlyList<string> Servers { get; } = [NginxKernel, Nginx, Stock, Kernel];
 
@@ -74,7 +81,7 @@ internal static class ModeTable
     /// </summary>
     public static IReadOnlyList<string> KernelEnds { get; } = [Kernel, KernelClient, KernelServer];
 
-    public static IReadOnlyList<string> Names { get; } = [.. Streams.Union(Servers).Union(Libraries)];
+    public static IReadOnlyList<string> Names { get; } = [.. Streams.Union(Http).Union(Servers).Union(Libraries)];
 
     private static KtlsStreamMode WithoutTelemetry(string name, BenchCertificates certificates, bool resume)
     {

@@ -74,7 +74,7 @@ internal class HttpExchange : Scenario
     {
         WebApplicationBuilder builder = WebApplication.CreateEmptyBuilder(new WebApplicationOptions());
         builder.WebHost.UseKestrelCore().UseKestrelHttpsConfiguration().ConfigureKestrel(options =>
-            options.Listen(IPAddress.Loopback, 0, endpoint =>
+            options.Listen(_mode.EndPoint, endpoint =>
             {
                 endpoint.Protocols = _kind.Version == HttpVersion.Version20 ? HttpProtocols.Http2 : HttpProtocols.Http1;
                 _mode.ConfigureEndpoint(endpoint);

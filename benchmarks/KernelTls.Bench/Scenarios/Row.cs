@@ -189,6 +189,7 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
         {
             Payload = kind.RequestSize + kind.ResponseSize,
             Modes = s_httpModes,
+            PossibleModes = ModeTable.Http,
             Weight = 2,
         };
 
@@ -215,6 +216,7 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
         {
             Payload = kind.RequestSize + kind.ResponseSize,
             Modes = s_loadModes,
+            PossibleModes = ModeTable.Http,
             IsLoad = true,
             Weight = 3,
         };

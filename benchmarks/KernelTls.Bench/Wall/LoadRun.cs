@@ -47,7 +47,10 @@ internal sealed class LoadRun
         TextWriter output,
         Func<Row, string, CancellationToken, Task<WallMeasurement>>? measure = null)
     {
-        string[] possible = [.. s_everywhere, .. KtlsPlatform.IsSupported ? ModeTable.KernelEnds : []];
+        string[] possible =
+        [
+            .. s_everywhere, .. DirectTlsMode.IsSupported ? [ModeTable.DirectTls] : Array.Empty<string>(), .. KtlsPlatform.IsSupported ? ModeTable.KernelEnds : [],
+        ];
         string[] chosen = [.. possible.Where(mode => modes.Length == 0 || modes.Contains(mode))];
         _cells =
         [
