@@ -13,7 +13,7 @@ namespace KernelTls.Bench.Modes;
 /// client is the stock one.
 /// </summary>
 /// <remarks>
-/// No package has this transport. Whoever has built its assembly for .NET 11 gives it to eng/bench --directtls. Its
+/// No package has this transport. eng/bench --directtls takes its assembly, as you built it for .NET 11. Its
 /// members are bound by name.
 /// </remarks>
 internal sealed class DirectTlsMode : SslStreamMode
