@@ -248,8 +248,10 @@ internal sealed class TlsInput(
         }
         catch (Exception e) when (e is not OperationCanceledException || !cancellationToken.IsCancellationRequested)
         {
+            // Translate first: Kestrel aborts the connection in response to the failure.
+            Exception translated = Translate(e);
             failed(e);
-            throw Translate(e);
+            throw translated;
         }
         finally
         {
