@@ -41,10 +41,11 @@ static int32_t CheckSocket(int32_t socket)
 
 static void Destroy(const KtlsOpenSsl* api, KtlsConnection* connection)
 {
-    if (connection->ssl != NULL && !connection->context->server)
+    if (connection->ssl != NULL)
     {
-        /* Without SSL_SENT_SHUTDOWN, SSL_free would make the session not resumable for all of its holders. The caller
-         * decides whether to send close_notify. A fatal alert has already made the session not resumable. */
+        /* Without SSL_SENT_SHUTDOWN, SSL_free would make the session not resumable: at a client for all of its holders,
+         * at a server for clients without tickets. TLS requires that no more (RFC 5246, 7.2.1). The caller decides
+         * whether to send close_notify. A fatal alert has already made the session not resumable. */
         api->SSL_set_shutdown(connection->ssl, SSL_SENT_SHUTDOWN);
     }
     api->SSL_free(connection->ssl);

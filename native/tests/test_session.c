@@ -56,7 +56,7 @@ static bool Connect(KtlsContext* server, SSL_CTX* client)
     return info.resumed != 0;
 }
 
-static bool Resumes(int32_t version, int32_t flags)
+static bool ResumesWith(uint64_t clientOptions, int32_t version, int32_t flags)
 {
     Fixture_Initialize();
     KtlsContextOptions options = Fixture_ServerOptions(version);
@@ -64,6 +64,7 @@ static bool Resumes(int32_t version, int32_t flags)
     KtlsContext* server = Fixture_CreateContext(&options);
     SSL_CTX* client = SSL_CTX_new(TLS_client_method());
     CHECK(client != NULL);
+    (void)SSL_CTX_set_options(client, clientOptions);
     (void)SSL_CTX_set_session_cache_mode(client, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
     SSL_CTX_sess_set_new_cb(client, KeepSession);
     CHECK(!Connect(server, client));
@@ -75,12 +76,24 @@ static bool Resumes(int32_t version, int32_t flags)
     return resumed;
 }
 
+static bool Resumes(int32_t version, int32_t flags)
+{
+    return ResumesWith(0, version, flags);
+}
+
 static void Resumption(void)
 {
     CHECK(Resumes(TLS1_2_VERSION, 0));
     CHECK(Resumes(TLS1_3_VERSION, 0));
     CHECK(Resumes(TLS1_2_VERSION, KTLS_FLAG_VERIFY_PEER));
     CHECK(Resumes(TLS1_3_VERSION, KTLS_FLAG_VERIFY_PEER));
+}
+
+/* The server keeps such a session, and has not sent close_notify on its connection. */
+static void Resumption_without_tickets(void)
+{
+    CHECK(ResumesWith(SSL_OP_NO_TICKET, TLS1_2_VERSION, 0));
+    CHECK(ResumesWith(SSL_OP_NO_TICKET, TLS1_3_VERSION, 0));
 }
 
 static void No_tickets(void)
@@ -172,6 +185,7 @@ static void A_certificate_under_read_is_rejected(void)
 
 const Test g_sessionTests[] = {
     {"session: a client resumes", Resumption, false},
+    {"session: a client without tickets resumes", Resumption_without_tickets, false},
     {"session: NO_TICKETS means none", No_tickets, false},
     {"session: tickets do not disturb the data", Tickets_do_not_disturb_the_data, false},
     {"session: a connection outlives its context", A_connection_outlives_its_context, false},
