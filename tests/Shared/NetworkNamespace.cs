@@ -59,9 +59,31 @@ internal sealed partial class NetworkNamespace : IDisposable
     /// <summary>Returns the name of the calling thread's network namespace.</summary>
     public static string OfThread() => Of("/proc/thread-self");
 
-    /// <summary>Returns the names of threads of this process that are in another namespace than the first thread.</summary>
-    public static string[] StrayThreads() =>
-        [.. Directory.GetDirectories("/proc/self/task").Where(t => Of(t) != Of("/proc/self")).Select(t => File.ReadAllText(Path.Combine(t, "comm")).TrimEnd())];
+    /// <summary>
+    /// Returns the names of threads of this process that are in another namespace than the first thread, except the one that
+    /// recompiles methods: any thread may create it at any time, and it creates neither sockets nor threads.
+    /// </summary>
+    public static string[] StrayThreads()
+    {
+        List<string> names = [];
+        foreach (string thread in Directory.GetDirectories("/proc/self/task"))
+        {
+            try
+            {
+                if (Of(thread) != Of("/proc/self"))
+                {
+                    names.Add(File.ReadAllText(Path.Combine(thread, "comm")).TrimEnd());
+                }
+            }
+            catch (IOException)
+            {
+                // The thread has ended.
+            }
+        }
+
+        names.Remove(".NET Tiered Com");
+        return [.. names];
+    }
 
     public void Dispose()
     {
@@ -75,7 +97,7 @@ internal sealed partial class NetworkNamespace : IDisposable
         }
     }
 
-    private static string Of(string thread) => File.ResolveLinkTarget(NameOf(thread), returnFinalTarget: false)!.Name;
+    private static string Of(string thread) => File.ResolveLinkTarget(NameOf(thread), returnFinalTarget: false)?.Name ?? throw new IOException($"There is no {thread}.");
 
     private static string NameOf(string thread) => Path.Combine(thread, "ns/net");
 
