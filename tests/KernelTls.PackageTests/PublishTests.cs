@@ -108,12 +108,17 @@ public class PublishTests(Workshop workshop)
     }
 
     /// <summary>Returns the methods of the library that the runtime compiled while the application had one connection.</summary>
+    /// <remarks>
+    /// Without tiers, because the thread that compiles again in the background may still write to the list when the runtime
+    /// closes it, and then the application is aborted as it ends.
+    /// </remarks>
     private static async Task<string[]> MethodsCompiledAsync(string program, params (string, string)[] environment)
     {
         using TemporaryDirectory directory = new();
         string list = directory["methods.txt"];
-        await PingAsync(
-            program, [(Application.DirectVariable, "1"), ("DOTNET_JitStdOutFile", list), ("DOTNET_JitDisasmSummary", "1"), .. environment]);
+        (string, string)[] listed =
+            [("DOTNET_JitStdOutFile", list), ("DOTNET_JitDisasmSummary", "1"), ("DOTNET_TieredCompilation", "0")];
+        await PingAsync(program, [(Application.DirectVariable, "1"), .. listed, .. environment]);
         return [.. File.ReadLines(list).Where(line => line.Contains(": JIT compiled KernelTls.", StringComparison.Ordinal))];
     }
 
