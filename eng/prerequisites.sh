@@ -21,12 +21,13 @@ need() {
     install_packages "$2" || fail "$1 is missing and could not be installed: apt-get install -y $2"
 }
 
-# install_packages PACKAGE…: installs packages with a time limit and one retry, because an archive may stall.
+# install_packages PACKAGE…: installs packages with a time limit and one retry, because an archive may stall. Commands that
+# run beside each other install one after the other.
 install_packages() {
     local attempt
     for attempt in 1 2; do
-        [ "$attempt" = 1 ] || timeout 120 apt-get update -q > /dev/null || return 1
-        DEBIAN_FRONTEND=noninteractive timeout 300 apt-get install -qqy --no-install-recommends "$@" > /dev/null && return 0
+        [ "$attempt" = 1 ] || flock /var/lib/dpkg timeout 120 apt-get update -q > /dev/null || return 1
+        DEBIAN_FRONTEND=noninteractive flock /var/lib/dpkg timeout 300 apt-get install -qqy --no-install-recommends "$@" > /dev/null && return 0
     done
     return 1
 }
