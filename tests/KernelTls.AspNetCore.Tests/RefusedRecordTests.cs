@@ -29,6 +29,7 @@ public class RefusedRecordTests
     {
         ConnectionContext? connection = null;
         using AbortingLog log = new(() => connection!.Abort());
+        TaskCompletionSource isReading = new(TaskCreationOptions.RunContinuationsAsynchronously);
         TaskCompletionSource<Exception?> read = new(TaskCreationOptions.RunContinuationsAsynchronously);
         await using Server server = await Server.StartAsync(
             mode,
@@ -39,12 +40,19 @@ public class RefusedRecordTests
             }),
             builder: builder => builder.Logging.AddProvider(log),
             application: application => application.MapPost("/read", async (HttpContext context) =>
-                read.SetResult(await Record.ExceptionAsync(() => context.Request.Body.CopyToAsync(Stream.Null)))));
+            {
+                await context.Request.Body.ReadExactlyAsync(new byte[4]);
+                Task<int> rest = context.Request.Body.ReadAsync(new byte[1]).AsTask();
+                isReading.SetResult();
+                read.SetResult(await Record.ExceptionAsync(async () => await rest));
+            }));
         using Socket socket = await server.ConnectSocketAsync();
         await using SslStream client = new(new NetworkStream(socket));
         await client.AuthenticateAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)).InTime();
         await client.WriteAsync(Encoding.ASCII.GetBytes("POST /read HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nbody")).InTime();
 
+        // If the record arrives before the read begins, the request is aborted first, as if the client had disconnected.
+        await isReading.Task.InTime("the application to read the rest of the body");
         await socket.SendAsync(s_unprotected).InTime();
 
         Assert.IsAssignableFrom<IOException>(await read.Task.InTime("the failure of the body's read"));
