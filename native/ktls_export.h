@@ -503,15 +503,17 @@ KTLS_EXPORT int32_t KtlsNative_PollerCreate(int32_t* poller);
 KTLS_EXPORT void KtlsNative_PollerClose(int32_t poller);
 
 /* Arms a socket: KtlsNative_PollerWait reports token once when the socket is ready for one of the KtlsWait flags in
- * wait, or has failed. If the socket is already armed, its previous token is replaced and not reported. The caller must
- * keep the descriptor open until it has called KtlsNative_PollerDisarm, after the report or to cancel: a descriptor
- * that is closed earlier is never reported, and its number may be reused for another socket. */
+ * wait, or has failed. The token must not be negative. If the socket is already armed, its previous token is replaced
+ * and not reported. The caller must keep the descriptor open until it has called KtlsNative_PollerDisarm, after the
+ * report or to cancel: a descriptor that is closed earlier is never reported, and its number may be reused for another
+ * socket. */
 KTLS_EXPORT int32_t KtlsNative_PollerArm(int32_t poller, int32_t socket, int32_t wait, int64_t token);
 KTLS_EXPORT int32_t KtlsNative_PollerDisarm(int32_t poller, int32_t socket);
 
-/* Reports token once when the peer has shut down its sending direction (FIN) or reset the connection. Ignores data. The
- * watch ends when the last descriptor of the socket is closed; it need not be removed. A second call for the same
- * socket returns EEXIST. */
+/* Reports token when the peer has shut down its sending direction (FIN) or reset the connection, and again if it resets
+ * the connection after a FIN. Ignores data, and errors that leave the connection open, such as that of a record that
+ * the kernel has refused. The token must not be negative. The watch ends when the last descriptor of the socket is
+ * closed; it need not be removed. A second call for the same socket returns EEXIST. */
 KTLS_EXPORT int32_t KtlsNative_PollerWatchPeer(int32_t poller, int32_t socket, int64_t token);
 
 /* Blocks until at least one token is reported. *count is set to the number of tokens, 1 to capacity (1 to 256).

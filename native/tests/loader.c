@@ -100,8 +100,11 @@ int main(int count, char** arguments)
     int64_t token = 0;
     int32_t reported = 0;
     Check("PollerCreate", KtlsNative_PollerCreate_(&poller) == 0);
-    Check("PollerArm", KtlsNative_PollerArm_(poller, tcp, KTLS_WAIT_WRITABLE, -42) == 0);
-    Check("PollerWait", KtlsNative_PollerWait_(poller, &token, 1, &reported) == 0 && reported == 1 && token == -42);
+    int isArmed = KtlsNative_PollerArm_(poller, tcp, KTLS_WAIT_WRITABLE, 42) == 0;
+    Check("PollerArm", isArmed);
+    Check(
+        "PollerWait",
+        isArmed && KtlsNative_PollerWait_(poller, &token, 1, &reported) == 0 && reported == 1 && token == 42);
     Check("PollerDisarm", KtlsNative_PollerDisarm_(poller, tcp) == 0);
     KtlsNative_PollerClose_(poller);
     (void)close(tcp);

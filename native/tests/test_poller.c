@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include <errno.h>
+#include <linux/net_tstamp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <string.h>
@@ -58,11 +59,13 @@ static void Arguments(void)
     CHECK_EQ(KtlsNative_PollerArm(poller, -1, KTLS_WAIT_WRITABLE, 1), EBADF);
     CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, 0, 1), EINVAL);
     CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, 4, 1), EINVAL);
+    CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, -1), EINVAL);
     CHECK_EQ(KtlsNative_PollerArm(-1, pair.client, KTLS_WAIT_WRITABLE, 1), EBADF);
     CHECK_EQ(KtlsNative_PollerArm(pair.server, pair.client, KTLS_WAIT_WRITABLE, 1), EINVAL);
     CHECK_EQ(KtlsNative_PollerDisarm(poller, -1), EBADF);
     CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), ENOENT); /* not armed */
     CHECK_EQ(KtlsNative_PollerWatchPeer(poller, -1, 1), EBADF);
+    CHECK_EQ(KtlsNative_PollerWatchPeer(poller, pair.client, -1), EINVAL);
     CHECK_EQ(KtlsNative_PollerWatchPeer(-1, pair.client, 1), EBADF);
     CHECK_EQ(KtlsNative_PollerWait(poller, NULL, 1, &count), EINVAL);
     CHECK_EQ(count, 0);
@@ -80,7 +83,7 @@ static void Reports_once_after_the_drain(void)
 {
     KtlsPair pair;
     int32_t poller;
-    const int64_t token = -0x123456789ABCDEF;
+    const int64_t token = INT64_MAX;
     CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
     CHECK_EQ(KtlsPair_Open(&pair), 0);
     Fixture_ShrinkBuffers(&pair);
@@ -242,6 +245,32 @@ static void The_peer_s_end_is_reported_once(void)
     }
 }
 
+/* An error of the socket is not the peer's end: the kernel reports a record that it refuses in this way. Here the error
+ * queue has the timestamp of a sent byte. */
+static void An_error_does_not_end_the_watch(void)
+{
+    const int timestamps = SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
+    KtlsPair pair;
+    int32_t poller;
+    CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
+    CHECK_EQ(KtlsPair_Open(&pair), 0);
+    CHECK_EQ(setsockopt(pair.client, SOL_SOCKET, SO_TIMESTAMPING, &timestamps, sizeof(timestamps)), 0);
+    CHECK_EQ(KtlsNative_PollerWatchPeer(poller, pair.client, 7), 0);
+    CHECK(send(pair.client, "x", 1, 0) == 1);
+    struct pollfd failed = {pair.client, 0, 0};
+    CHECK_EQ(poll(&failed, 1, 1000), 1);
+    CHECK_EQ(failed.revents, POLLERR);
+    CHECK_EQ(KtlsNative_PollerArm(poller, pair.server, KTLS_WAIT_WRITABLE, 8), 0);
+    CheckReport(poller, 8);
+    CHECK(!HasReport(poller));
+
+    CHECK_EQ(shutdown(pair.server, SHUT_WR), 0);
+    CheckReport(poller, 7);
+    CHECK(!HasReport(poller));
+    KtlsNative_PollerClose(poller);
+    KtlsPair_Close(&pair);
+}
+
 static void A_closed_socket_is_not_watched(void)
 {
     KtlsPair pair;
@@ -323,6 +352,7 @@ const Test g_pollerTests[] = {
     {"poller: disarmed, it reports nothing", Disarmed_reports_nothing, false},
     {"poller: a socket closed underneath", A_socket_closed_underneath, false},
     {"poller: the peer's end is reported once", The_peer_s_end_is_reported_once, false},
+    {"poller: an error does not end the watch", An_error_does_not_end_the_watch, false},
     {"poller: a closed socket is not watched", A_closed_socket_is_not_watched, false},
     {"poller: arming again replaces the events", Arming_again_replaces_the_events, false},
     {"poller: shutdown ends a wait", Shutdown_ends_a_wait, false},

@@ -17,7 +17,12 @@ public class RefusedRecordTests
     /// <summary>A record of application data that was not encrypted.</summary>
     private static readonly byte[] s_unprotected = [23, 3, 3, 0, 32, .. new byte[32]];
 
+    /// <summary>A record of a version that does not exist.</summary>
+    private static readonly byte[] s_otherVersion = [23, 9, 9, 0, 32, .. new byte[32]];
+
     public static TheoryData<TlsMode> OnOpenSsl => [.. Modes.OnOpenSsl];
+
+    public static TheoryData<TlsMode, byte[]> EveryWithRecords => Modes.With(s_unprotected, s_otherVersion);
 
     /// <summary>
     /// Kestrel aborts a connection that has failed. The application's error is that of the record, as on the stock server,
@@ -47,16 +52,81 @@ public class RefusedRecordTests
                 read.SetResult(await Record.ExceptionAsync(async () => await rest));
             }));
         using Socket socket = await server.ConnectSocketAsync();
-        await using SslStream client = new(new NetworkStream(socket));
-        await client.AuthenticateAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)).InTime();
-        await client.WriteAsync(Encoding.ASCII.GetBytes("POST /read HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nbody")).InTime();
+        await using SslStream client = await PostAsync(socket);
 
-        // If the record arrives before the read begins, the request is aborted first, as if the client had disconnected.
         await isReading.Task.InTime("the application to read the rest of the body");
         await socket.SendAsync(s_unprotected).InTime();
 
         Assert.IsAssignableFrom<IOException>(await read.Task.InTime("the failure of the body's read"));
         Assert.True(log.HasAborted);
+    }
+
+    /// <summary>
+    /// The kernel refuses a record of another version when it arrives, and the stock server when it reads on. In both, the
+    /// request can read the data before the record, and only the next read fails.
+    /// </summary>
+    [Theory]
+    [MemberData(nameof(EveryWithRecords))]
+    public async Task A_request_that_does_not_read_is_not_aborted(TlsMode mode, byte[] record)
+    {
+        TaskCompletionSource begun = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        TaskCompletionSource<Exception?> read = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        await using Server server = await Server.StartAsync(
+            mode,
+            application: application => application.MapPost("/read", async (HttpContext context) =>
+                read.SetResult(await Record.ExceptionAsync(async () =>
+                {
+                    begun.SetResult();
+                    await Task.Delay(TimeSpan.FromSeconds(1), context.RequestAborted);
+                    byte[] body = new byte[4];
+                    await context.Request.Body.ReadExactlyAsync(body);
+                    Assert.Equal("body"u8, body);
+                    await Assert.ThrowsAnyAsync<IOException>(async () => await context.Request.Body.ReadAsync(body));
+                }))));
+        server.FailsOnPurpose = true;
+        using Socket socket = await server.ConnectSocketAsync();
+        await using SslStream client = await PostAsync(socket);
+        await begun.Task.InTime("the request to begin");
+
+        await socket.SendAsync(record).InTime();
+
+        Assert.Null(await read.Task.InTime("the request to read"));
+    }
+
+    /// <summary>A request learns that its client has disconnected, although a record before the end will be refused.</summary>
+    [Theory]
+    [MemberData(nameof(EveryWithRecords))]
+    public async Task A_request_learns_of_the_disconnection_after_the_record(TlsMode mode, byte[] record)
+    {
+        TaskCompletionSource begun = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        TaskCompletionSource aborted = new(TaskCreationOptions.RunContinuationsAsynchronously);
+        await using Server server = await Server.StartAsync(
+            mode,
+            application: application => application.MapPost("/read", async (HttpContext context) =>
+            {
+                context.RequestAborted.Register(aborted.SetResult);
+                begun.SetResult();
+                await aborted.Task;
+            }));
+        server.FailsOnPurpose = true;
+        using Socket socket = await server.ConnectSocketAsync();
+        await using SslStream client = await PostAsync(socket);
+        await begun.Task.InTime("the request to begin");
+        await socket.SendAsync(record).InTime();
+        await Task.Delay(TimeSpan.FromMilliseconds(200));
+        Assert.False(aborted.Task.IsCompleted);
+
+        socket.Shutdown(SocketShutdown.Send);
+
+        await aborted.Task.InTime("the request to be aborted");
+    }
+
+    private static async Task<SslStream> PostAsync(Socket socket)
+    {
+        SslStream client = new(new NetworkStream(socket));
+        await client.AuthenticateAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)).InTime();
+        await client.WriteAsync(Encoding.ASCII.GetBytes("POST /read HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nbody")).InTime();
+        return client;
     }
 
     /// <summary>Aborts when the transport logs that a connection failed, which it does before it passes on the failure.</summary>

@@ -7,8 +7,9 @@ namespace KernelTls.IO;
 /// Reports once that the peer has closed its half of a connection or reset it, while no receive is pending.
 /// </summary>
 /// <remarks>
-/// Nothing is received: data that arrived before the end can still be read. After Dispose there are no more reports. A
-/// watch ends by itself when the socket is closed.
+/// Nothing is received: data that arrived before the end can still be read. A record that the kernel refuses is not
+/// reported; it fails the next read. After Dispose there are no more reports. A watch ends by itself when the socket is
+/// closed.
 /// </remarks>
 internal sealed class PeerShutdownMonitor : IDisposable
 {
