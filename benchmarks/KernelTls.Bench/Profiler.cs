@@ -14,6 +14,7 @@ internal sealed partial class Profiler : IDisposable
     // The maximum size of each report. The entries below it add nothing that the entries above do not show.
     private const int MostLines = 40;
     private const int MostColumns = 140;
+    private const double LeastPercent = 0.4;
 
     private readonly int _processId;
     private readonly DirectoryInfo _directory = Directory.CreateTempSubdirectory("kerneltls-bench-");
@@ -42,17 +43,17 @@ internal sealed partial class Profiler : IDisposable
 
         // The frequencies are prime, so that they do not synchronize with periodic work.
         await profiler.RecordAsync(work, "cpu-clock", "-F", "9973");
-        await profiler.ReportAsync("by image", "--sort", "dso");
-        await profiler.ReportAsync("by function", "--sort", "dso,symbol");
+        await profiler.ReportAsync("by image", called: false, "dso");
+        await profiler.ReportAsync("by function", called: false, "dso", "symbol");
 
         // The kernel can unwind its stacks.
         await profiler.RecordAsync(work, "cpu-clock:k", "-F", "9973", "-g");
-        await profiler.ReportAsync("of the kernel's part, by function, with all that it calls", "--children", "-g", "none", "--sort", "symbol");
+        await profiler.ReportAsync("of the kernel's part, by function, with all that it calls", called: true, "symbol");
 
         // Unwind stacks with unwind tables, because Debian's libraries have no frame pointers. That is slow, so there
         // are fewer samples.
         await profiler.RecordAsync(work, "cpu-clock", "-F", "499", "--call-graph", "dwarf,16384", "-m", "8M");
-        await profiler.ReportAsync("by function, with all that it calls", "--children", "-g", "none", "--sort", "symbol");
+        await profiler.ReportAsync("by function, with all that it calls", called: true, "symbol");
     }
 
     public void Dispose() => _directory.Delete(recursive: true);
@@ -79,30 +80,24 @@ internal sealed partial class Profiler : IDisposable
         _ = await answers.ReadLineAsync().InTime($"perf to answer '{command}'");
     }
 
-    private async Task ReportAsync(string title, params string[] sort)
+    private async Task ReportAsync(string title, bool called, params string[] keys)
     {
         Console.Out.WriteLine($"== {title}");
         ProcessStartInfo start = Describe(
         [
-            "report", "-i", _data, "--stdio", "-q", "--percentage", "relative", "--percent-limit", "0.4",
-            "--pid", $"{_processId}", "--no-inline", .. sort,
+            "report", "-i", _data, "--stdio", "-q", "--percentage", "relative", "--pid", $"{_processId}", "--no-inline",
+            "--field-separator", PerfReport.Separator, .. called ? ["--children", "-g", "none"] : (string[])[],
+            "--sort", string.Join(',', ["pid", .. keys]),
         ]);
         start.RedirectStandardOutput = true;
         using Process perf = Process.Start(start)!;
         string report = await perf.StandardOutput.ReadToEndAsync().InTime("perf's report");
         await perf.WaitForExitAsync().InTime("perf to end");
-        foreach (string line in report.Split('\n').Where(IsTelling).Take(MostLines))
+        foreach (string line in PerfReport.OfAllThreads(report, called ? 2 : 1, keys.Length, LeastPercent).Take(MostLines))
         {
-            string told = line.TrimEnd(' ', '-');
-            Console.Out.WriteLine(told.Length <= MostColumns ? told : $"{told[..MostColumns]}…");
+            Console.Out.WriteLine(line.Length <= MostColumns ? line : $"{line[..MostColumns]}…");
         }
     }
-
-    /// <summary>
-    /// Indicates whether a line is printed. Lines without a function name are omitted, because Debian's libraries have
-    /// no names for most of their functions. The report "by image" includes those functions.
-    /// </summary>
-    private static bool IsTelling(string line) => !string.IsNullOrWhiteSpace(line) && !line.Contains("0x0000", StringComparison.Ordinal);
 
     private static ProcessStartInfo Describe(params string[] arguments) => new("perf", arguments);
 
