@@ -174,6 +174,23 @@ public class LoadTests
     }
 
     [Fact]
+    public async Task The_modes_of_a_turn_share_its_stock_stream()
+    {
+        List<string> measured = [];
+        LoadRun run = new(["c100-h2-get-0"], ["direct", "direct-client"], TimeSpan.FromSeconds(1), TextWriter.Null, (row, mode, _) =>
+        {
+            measured.Add(mode);
+            return Task.FromResult(RateOf(mode, measured.Count));
+        });
+
+        IReadOnlyList<LoadMeasurement> rows = (await run.RunAsync(TestContext.Current.CancellationToken)).Rows;
+
+        Assert.Equal(Enumerable.Repeat((string[])["sslstream", "direct", "direct-client"], 5).SelectMany(turn => turn), measured);
+        Assert.Equal([2, 1.25, 1.143, 1.1, 1.077], rows[0].RateRatios);
+        Assert.Equal([3, 1.5, 1.286, 1.2, 1.154], rows[1].RateRatios);
+    }
+
+    [Fact]
     public async Task A_row_whose_pairs_always_fail_fails()
     {
         LoadRun run = new(["c100-h2-get-0"], ["direct"], TimeSpan.FromSeconds(1), TextWriter.Null, (_, _, _) =>

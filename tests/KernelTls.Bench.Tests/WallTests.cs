@@ -1,3 +1,5 @@
+using System.Diagnostics;
+using System.Linq.Expressions;
 using KernelTls.Bench.Scenarios;
 using KernelTls.Bench.Wall;
 
@@ -56,5 +58,47 @@ public class WallTests
 
         // A round trip of one operation is at least four calls. If perf may not count them, the result says so.
         Assert.True(measured.SystemCallsPerOp >= 4 || measured.NotCounted is not null, measured.ToString());
+    }
+
+    [Fact]
+    public async Task The_measurement_begins_a_second_after_the_last_method_was_compiled()
+    {
+        await using Compiling scenario = new(TimeSpan.FromSeconds(2));
+
+        _ = await WallClock.MeasureAsync("row", "mode", scenario, TimeSpan.FromSeconds(1));
+
+        Assert.InRange(scenario.FirstMeasured - scenario.LastCompiled, TimeSpan.FromSeconds(1), TimeSpan.MaxValue);
+    }
+
+    /// <summary>Compiles a method in each of its rounds for some time.</summary>
+    private sealed class Compiling(TimeSpan length) : Scenario
+    {
+        private readonly Stopwatch _clock = Stopwatch.StartNew();
+
+        public TimeSpan LastCompiled { get; private set; }
+
+        public TimeSpan FirstMeasured { get; private set; }
+
+        public override int OperationsPerRound => 1;
+
+        public override Task PrepareAsync() => Task.CompletedTask;
+
+        public override async Task RunAsync(int operations)
+        {
+            await Task.Delay(TimeSpan.FromMilliseconds(20));
+            if (Times is { } times)
+            {
+                FirstMeasured = FirstMeasured == TimeSpan.Zero ? _clock.Elapsed : FirstMeasured;
+                times.Add(TimeSpan.FromMilliseconds(20));
+            }
+
+            if (_clock.Elapsed < length)
+            {
+                Assert.Equal(operations, Expression.Lambda<Func<int>>(Expression.Constant(operations)).Compile()());
+                LastCompiled = _clock.Elapsed;
+            }
+        }
+
+        public override ValueTask DisposeAsync() => ValueTask.CompletedTask;
     }
 }

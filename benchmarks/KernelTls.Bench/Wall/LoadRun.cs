@@ -7,9 +7,9 @@ using KernelTls.Bench.Scenarios;
 namespace KernelTls.Bench.Wall;
 
 /// <summary>
-/// Measures rows of load by the wall clock. It alternates between the stock stream and a mode, each in a separate
-/// process. Other activity of the machine affects both, and the medians of several pairs ignore activity that affected
-/// only one.
+/// Measures rows of load by the wall clock in turns: the stock stream, then each mode, each in a separate process. A mode
+/// makes a pair with the stock stream of its turn. Other activity of the machine affects both, and the medians of several
+/// pairs ignore activity that affected only one.
 /// </summary>
 internal sealed class LoadRun
 {
@@ -77,27 +77,20 @@ internal sealed class LoadRun
     public async Task<LoadResults> RunAsync(CancellationToken cancellationToken)
     {
         List<LoadMeasurement> rows = [];
-        foreach ((Row row, string mode) in _cells)
+        foreach (IGrouping<Row, string> cells in _cells.GroupBy(cell => cell.Row, cell => cell.Mode))
         {
-            List<LoadPair> pairs = [];
-            int failures = 0;
-            while (pairs.Count < Pairs)
+            Column[] columns = [.. cells.Select(mode => new Column(mode))];
+            for (int turn = 0; turn < Pairs; turn++)
             {
-                try
-                {
-                    pairs.Add(new LoadPair(
-                        await _measure(row, ModeTable.Stock, cancellationToken), await _measure(row, mode, cancellationToken)));
-                }
-                catch (BenchFailedException failure) when (failures < MostFailures)
-                {
-                    failures++;
-                    _output.WriteLine($"a pair of {row.Name} {mode} is measured again: {failure.Message}");
-                }
+                await TakeTurnAsync(cells.Key, columns, cancellationToken);
             }
 
-            rows.Add(LoadMeasurement.Of(pairs) with { Failures = failures });
-            _output.WriteLine(TextTable.Text(
-                $"{rows.Count} of {_cells.Length}: {row.Name} {mode}: {rows[^1].PerSecond:N0} a second, {rows[^1].RateRatio:F2} of the stock stream's"));
+            foreach (Column column in columns)
+            {
+                rows.Add(LoadMeasurement.Of(column.Pairs) with { Failures = column.Failures });
+                _output.WriteLine(TextTable.Text(
+                    $"{rows.Count} of {_cells.Length}: {rows[^1].Scenario} {column.Mode}: {rows[^1].PerSecond:N0} a second, {rows[^1].RateRatio:F2} of the stock stream's"));
+            }
         }
 
         return new LoadResults(
@@ -138,8 +131,31 @@ internal sealed class LoadRun
         output.WriteLine($"{results.Machine}: Linux {results.Kernel}, {results.OpenSsl}, {results.Runtime}");
         table.Write(output);
         output.WriteLine();
-        output.WriteLine($"Medians of {results.Pairs} pairs: the stock stream, then the mode. Both ends are in one process, over loopback. A rate below");
+        output.WriteLine($"Medians of {results.Pairs} turns: the stock stream, then each mode. Both ends are in one process, over loopback. A rate below");
         output.WriteLine(TextTable.Text($"{LeastRate:F2} of the stock stream's loses. Contended: how often a thread waited for a managed lock, in a thousand operations."));
+    }
+
+    private async Task TakeTurnAsync(Row row, Column[] columns, CancellationToken cancellationToken)
+    {
+        WallMeasurement? stock = null;
+        foreach (Column column in columns)
+        {
+            for (bool isMeasured = false; !isMeasured;)
+            {
+                try
+                {
+                    stock ??= await _measure(row, ModeTable.Stock, cancellationToken);
+                    column.Pairs.Add(new LoadPair(stock, await _measure(row, column.Mode, cancellationToken)));
+                    isMeasured = true;
+                }
+                catch (BenchFailedException failure) when (column.Failures < MostFailures)
+                {
+                    stock = null;
+                    column.Failures++;
+                    _output.WriteLine($"a pair of {row.Name} {column.Mode} is measured again: {failure.Message}");
+                }
+            }
+        }
     }
 
     private async Task<WallMeasurement> MeasureAsync(Row row, string mode, CancellationToken cancellationToken)
@@ -147,5 +163,15 @@ internal sealed class LoadRun
         string answer = await BenchProcess.RunAsync(
             [WallCommands.Measure, row.Name, mode, $"{_length.TotalSeconds:F0}"], _length, cancellationToken);
         return JsonSerializer.Deserialize(answer, BenchJson.Default.WallMeasurement)!;
+    }
+
+    /// <summary>Collects what was measured of one row in one mode.</summary>
+    private sealed class Column(string mode)
+    {
+        public string Mode => mode;
+
+        public List<LoadPair> Pairs { get; } = [];
+
+        public int Failures { get; set; }
     }
 }
