@@ -9,6 +9,11 @@
 
 readonly every_mode=Stock,DirectOpenSsl,Kernel
 
+# The tests of packages that also run in the cells. On this machine they publish the applications, so they run here first.
+readonly package_tests='ZeroCodeTests.* WeaveTests.A_package_and_an_item_put_Npgsql_on_OpenSSL_or_into_the_kernel'\
+' WeaveTests.A_reverse_proxy_has_both_its_sides_on_OpenSSL_or_in_the_kernel'\
+' WeaveTests.Trimmed_in_a_single_file_with_the_runtime_in_it WeaveTests.Compiled_to_native_code'
+
 # On this machine: the tests that need no kernel TLS, in the modes that need none.
 host_suites=(
     # First, because the cells need its output.
@@ -66,10 +71,7 @@ suites_of() {
         peers) echo "KernelTls.FunctionalTests $peers_modes" ;;
         programs)
             echo "KernelTls.AspNetCore.Tests Kernel !ChromiumTests"
-            echo "KernelTls.PackageTests $every_mode ZeroCodeTests"
-            echo "KernelTls.PackageTests $every_mode WeaveTests.A_package_and_an_item_put_Npgsql_on_OpenSSL_or_into_the_kernel" \
-                "WeaveTests.A_reverse_proxy_has_both_its_sides_on_OpenSSL_or_in_the_kernel" \
-                "WeaveTests.Trimmed_in_a_single_file_with_the_runtime_in_it WeaveTests.Compiled_to_native_code"
+            echo "KernelTls.PackageTests $every_mode $package_tests"
             echo "KernelTls.Weave.Tests $every_mode WovenProgramTests" ;;
         # Woven libraries with the distribution's servers. Without the variable only what costs little; RabbitMQ takes long to start.
         libraries)
