@@ -161,7 +161,7 @@ internal sealed class LoadRun
     private async Task<WallMeasurement> MeasureAsync(Row row, string mode, CancellationToken cancellationToken)
     {
         string answer = await BenchProcess.RunAsync(
-            [WallCommands.Measure, row.Name, mode, $"{_length.TotalSeconds:F0}"], _length, cancellationToken);
+            [WallCommands.Measure, row.Name, mode, $"{_length.TotalSeconds:F0}"], WallClock.LongestOf(_length), cancellationToken);
         return JsonSerializer.Deserialize(answer, BenchJson.Default.WallMeasurement)!;
     }
 

@@ -19,6 +19,9 @@ internal static class WallClock
     /// </summary>
     private static readonly TimeSpan s_quiet = TimeSpan.FromSeconds(1);
 
+    /// <summary>Returns the longest intended duration of a measurement of <paramref name="length"/> with its warm-up.</summary>
+    public static TimeSpan LongestOf(TimeSpan length) => (1 + LongestWarmUp) * length;
+
     /// <param name="name">The name of the row.</param>
     /// <param name="mode">The mode of the scenario.</param>
     /// <param name="scenario">The scenario to run.</param>

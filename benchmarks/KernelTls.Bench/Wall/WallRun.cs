@@ -28,7 +28,7 @@ internal sealed class WallRun
         foreach ((Row row, string mode) in _cells)
         {
             string answer = await BenchProcess.RunAsync(
-                [WallCommands.Measure, row.Name, mode, $"{_length.TotalSeconds:F0}"], _length, cancellationToken);
+                [WallCommands.Measure, row.Name, mode, $"{_length.TotalSeconds:F0}"], WallClock.LongestOf(_length), cancellationToken);
             rows.Add(JsonSerializer.Deserialize(answer, BenchJson.Default.WallMeasurement)!);
             _output.WriteLine(TextTable.Text($"{rows.Count} of {_cells.Length}: {row.Name} {mode}: {rows[^1].PerSecond:N0} a second"));
         }
