@@ -78,7 +78,7 @@ int32_t KtlsNative_PollerWatchPeer(int32_t poller, int32_t socket, int64_t token
     }
     struct epoll_event event;
     memset(&event, 0, sizeof(event));
-    event.events = EPOLLRDHUP | EPOLLET; /* an error is seen once, and the watch goes on */
+    event.events = EPOLLRDHUP | EPOLLET; /* reports an error once and keeps watching */
     event.data.u64 = DataOf(token, true);
     return epoll_ctl(poller, EPOLL_CTL_ADD, socket, &event) == 0 ? 0 : errno;
 }

@@ -16,8 +16,8 @@ internal static class PerfReport
     /// <paramref name="percentages"/> columns, then the thread, then <paramref name="keys"/> columns.
     /// </summary>
     /// <remarks>
-    /// Functions without a name are omitted, because Debian's libraries have no names for most of theirs. A report by
-    /// image includes them.
+    /// Omits functions without a name: Debian's libraries do not name most of their functions. A report by image includes
+    /// them.
     /// </remarks>
     public static IEnumerable<string> OfAllThreads(string report, int percentages, int keys, double leastPercent) =>
         from line in report.Split('\n')
