@@ -45,9 +45,11 @@ typedef struct KtlsPendingWrite
 typedef struct KtlsReadAhead
 {
     uint8_t* data; /* owned; NULL: none */
+    int32_t capacity;
     int32_t start; /* of the unread bytes in data */
     int32_t end;
     bool socketMayHaveMore; /* the last receive filled all the memory it was given */
+    bool expectsLittle;     /* the last receive was small */
 } KtlsReadAhead;
 
 /* Returns whether bytes are held. The socket does not become readable for them. */

@@ -9,19 +9,39 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-/* Two full records, or many small ones: as much as SslStream receives at a time. */
+/* Two full records, or many small ones: as much as SslStream receives at a time. A peer that sends one small record at
+ * a time needs less, which C libraries allocate without a lock or a search. */
 #define CAPACITY 32768
+#define SMALL_CAPACITY 1024
 
 static pthread_once_t s_once = PTHREAD_ONCE_INIT;
 static BIO_METHOD* s_method;
+
+static void Release(KtlsReadAhead* ahead)
+{
+    free(ahead->data);
+    ahead->data = NULL;
+    ahead->capacity = 0;
+}
 
 /* An idle connection holds no memory. */
 static void ReleaseIfEmpty(KtlsReadAhead* ahead)
 {
     if (!KtlsReadAhead_HoldsBytes(ahead) && !ahead->socketMayHaveMore)
     {
-        free(ahead->data);
-        ahead->data = NULL;
+        Release(ahead);
+    }
+}
+
+/* Without memory, the next receive takes only what OpenSSL asks for. */
+static void Reserve(KtlsReadAhead* ahead)
+{
+    int32_t capacity = ahead->expectsLittle ? SMALL_CAPACITY : CAPACITY;
+    if (ahead->capacity != capacity)
+    {
+        Release(ahead);
+        ahead->data = malloc((size_t)capacity);
+        ahead->capacity = ahead->data != NULL ? capacity : 0;
     }
 }
 
@@ -34,15 +54,11 @@ static int TakeBytes(KtlsReadAhead* ahead, char* buffer, int length)
     return count;
 }
 
-/* Receives into OpenSSL's buffer first. Without memory it receives only what OpenSSL asks for. */
+/* Receives into OpenSSL's buffer first. */
 static ssize_t Receive(const KtlsConnection* connection, KtlsReadAhead* ahead, char* buffer, int length)
 {
-    if (ahead->data == NULL)
-    {
-        ahead->data = malloc(CAPACITY);
-    }
-    size_t capacity = ahead->data != NULL ? CAPACITY : 0;
-    struct iovec parts[] = {{buffer, (size_t)length}, {ahead->data, capacity}};
+    Reserve(ahead);
+    struct iovec parts[] = {{buffer, (size_t)length}, {ahead->data, (size_t)ahead->capacity}};
     struct msghdr message;
     memset(&message, 0, sizeof(message));
     message.msg_iov = parts;
@@ -52,7 +68,11 @@ static ssize_t Receive(const KtlsConnection* connection, KtlsReadAhead* ahead, c
     {
         received = recvmsg(connection->socket, &message, MSG_DONTWAIT);
     } while (received < 0 && errno == EINTR);
-    ahead->socketMayHaveMore = received == (ssize_t)((size_t)length + capacity);
+    ahead->socketMayHaveMore = received == (ssize_t)length + ahead->capacity;
+    if (received >= 0)
+    {
+        ahead->expectsLittle = received < (ssize_t)length + SMALL_CAPACITY;
+    }
     return received;
 }
 
@@ -202,6 +222,5 @@ int KtlsSocketBio_Take(KtlsConnection* connection, void* buffer, int length)
 
 void KtlsSocketBio_Free(KtlsConnection* connection)
 {
-    free(connection->readAhead.data);
-    connection->readAhead.data = NULL;
+    Release(&connection->readAhead);
 }
