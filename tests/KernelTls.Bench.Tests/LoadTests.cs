@@ -74,7 +74,7 @@ public class LoadTests
         await using Scenario scenario = Row.Find("c100-h1-get-64k").Create!(ModeTable.Stock);
         await scenario.PrepareAsync();
 
-        LoadFigures figures = await LoadMeter.MeasureAsync(scenario, hasTls: true);
+        LoadFigures figures = await LoadMeter.MeasureAsync(scenario, hasTls: true, () => 0);
 
         Assert.InRange(figures.Median, 1, figures.Percentile99);
         Assert.Null(figures.Resumed);
@@ -84,6 +84,28 @@ public class LoadTests
         Assert.Equal(tap is not null, figures.Segments is not null);
         Assert.True(figures.Segments is null or >= 2, $"{figures}");
         Assert.True(figures.Records is null or >= 5, $"{figures}");
+    }
+
+    [Fact]
+    public async Task Rounds_that_wait_for_the_compiler_do_not_count()
+    {
+        await using CompilingScenario scenario = new(compilingRounds: 3);
+
+        List<TimeSpan> times = await LoadMeter.TimeAsync(scenario, () => scenario.CompiledMethods, TimeSpan.Zero);
+
+        Assert.Equal(Enumerable.Repeat(CompilingScenario.Compiled, LoadMeter.TimedRounds), times);
+        Assert.Equal(3 + LoadMeter.TimedRounds, scenario.Rounds);
+    }
+
+    [Fact]
+    public async Task Rounds_that_all_wait_for_the_compiler_are_a_failure()
+    {
+        await using CompilingScenario scenario = new(compilingRounds: int.MaxValue);
+
+        BenchFailedException failure = await Assert.ThrowsAsync<BenchFailedException>(
+            () => LoadMeter.TimeAsync(scenario, () => scenario.CompiledMethods, TimeSpan.Zero));
+
+        Assert.Contains("code was compiled in all but 0 of 80 timed rounds", failure.Message, StringComparison.Ordinal);
     }
 
     [Fact]
@@ -207,4 +229,29 @@ public class LoadTests
             Ratio = ratio,
             Load = new LoadFigures(1, 2, null, null, null, null) { Percentile99Ratio = percentile99, SegmentsRatio = segments },
         };
+
+    /// <summary>Represents an operation that takes a thousand times as long while the runtime compiles a method.</summary>
+    private sealed class CompilingScenario(int compilingRounds) : Scenario
+    {
+        public static readonly TimeSpan Compiled = TimeSpan.FromMilliseconds(1);
+
+        public override int OperationsPerRound => 1;
+
+        public int Rounds { get; private set; }
+
+        public long CompiledMethods { get; private set; }
+
+        public override Task PrepareAsync() => Task.CompletedTask;
+
+        public override Task RunAsync(int operations)
+        {
+            bool compiles = Rounds < compilingRounds;
+            Rounds++;
+            CompiledMethods += compiles ? 1 : 0;
+            Times!.Add(compiles ? 1000 * Compiled : Compiled);
+            return Task.CompletedTask;
+        }
+
+        public override ValueTask DisposeAsync() => ValueTask.CompletedTask;
+    }
 }
