@@ -18,12 +18,15 @@ internal static class LoadMeter
 
     private const int MostTimedRounds = 10 * TimedRounds;
 
+    /// <summary>How much of its longest operation a round may spend on compiling.</summary>
+    private const double MostCompiling = 0.05;
+
     /// <param name="scenario">A scenario that has settled.</param>
     /// <param name="hasTls">Whether the connections carry TLS records to count.</param>
-    /// <param name="compiledMethods">Returns how many methods the runtime has compiled.</param>
-    public static async Task<LoadFigures> MeasureAsync(Scenario scenario, bool hasTls, Func<long> compiledMethods)
+    /// <param name="compilationTime">Returns how long the runtime has compiled methods.</param>
+    public static async Task<LoadFigures> MeasureAsync(Scenario scenario, bool hasTls, Func<TimeSpan> compilationTime)
     {
-        List<TimeSpan> times = await TimeAsync(scenario, compiledMethods, Meter.Compilation);
+        List<TimeSpan> times = await TimeAsync(scenario, compilationTime, Meter.Compilation);
         (long? calls, _) = await SystemCalls.CountAsync(scenario.MeasuredProcess, () => RunRoundAsync(scenario));
         TcpTraffic? traffic = await TapAsync(scenario, hasTls);
         return new LoadFigures(
@@ -37,13 +40,13 @@ internal static class LoadMeter
 
     /// <summary>
     /// Times rounds of compiled code and returns the sorted durations of their operations. A round during which the runtime
-    /// compiled a method does not count: on one processor all operations in progress then wait for the compiler, and
+    /// compiles for long does not count: on one processor all operations in progress then wait for the compiler, and
     /// they are the slowest hundredth.
     /// </summary>
     /// <param name="scenario">A scenario that has settled.</param>
-    /// <param name="compiledMethods">Returns how many methods the runtime has compiled.</param>
+    /// <param name="compilationTime">Returns how long the runtime has compiled methods.</param>
     /// <param name="pause">The time before each round, in which the compiler's thread can work.</param>
-    public static async Task<List<TimeSpan>> TimeAsync(Scenario scenario, Func<long> compiledMethods, TimeSpan pause)
+    public static async Task<List<TimeSpan>> TimeAsync(Scenario scenario, Func<TimeSpan> compilationTime, TimeSpan pause)
     {
         List<TimeSpan> times = [];
         int counted = 0;
@@ -51,22 +54,20 @@ internal static class LoadMeter
         {
             if (rounds == MostTimedRounds)
             {
-                throw new BenchFailedException($"code was compiled in all but {counted} of {rounds} timed rounds, and {TimedRounds} are needed");
+                throw new BenchFailedException(
+                    $"the runtime compiled methods for long in all but {counted} of {rounds} timed rounds, and {TimedRounds} others are needed");
             }
 
             await Task.Delay(pause);
-            int before = times.Count;
-            scenario.Times = times;
-            long methods = compiledMethods();
+            List<TimeSpan> round = [];
+            scenario.Times = round;
+            TimeSpan before = compilationTime();
             await RunRoundAsync(scenario);
             scenario.Times = null;
-            if (compiledMethods() == methods)
+            if (compilationTime() - before <= MostCompiling * round.Max())
             {
                 counted++;
-            }
-            else
-            {
-                times.RemoveRange(before, times.Count - before);
+                times.AddRange(round);
             }
         }
 

@@ -76,7 +76,7 @@ internal static class Meter
         {
             WarmUpRounds = warmUpRounds + 1,
             Load = scenario.Concurrency > 1
-                ? await LoadMeter.MeasureAsync(scenario, hasTls: mode != ModeTable.Floor, () => JitInfo.GetCompiledMethodCount())
+                ? await LoadMeter.MeasureAsync(scenario, hasTls: mode != ModeTable.Floor, () => JitInfo.GetCompilationTime())
                 : null,
         };
     }
