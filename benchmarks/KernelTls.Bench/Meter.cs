@@ -17,9 +17,6 @@ internal static class Meter
     public const int MostWarmUpRounds = 30;
 
     private const int MeasuredRounds = 3;
-
-    // Under load about every second round collects garbage, which takes 3 % of it. So each figure is of several rounds.
-    private const int RoundsUnderLoad = 4;
     private const int ProfiledRounds = 10;
 
     // The scenario has settled when this number of consecutive rounds agree.
@@ -55,11 +52,10 @@ internal static class Meter
         long allocated = 0;
         for (int i = 0; i < rounds.Length; i++)
         {
-            int parts = scenario.Concurrency > 1 ? RoundsUnderLoad : 1;
-            for (int part = 0; part < parts; part++)
+            for (int part = 0; part < scenario.RoundsPerFigure; part++)
             {
                 (double instructions, allocated) = await RunRoundAsync(scenario, operations);
-                rounds[i] += instructions / (operations * parts);
+                rounds[i] += instructions / (operations * scenario.RoundsPerFigure);
             }
         }
 

@@ -18,6 +18,12 @@ internal abstract class Scenario : IAsyncDisposable
     public virtual int WarmUpRounds => 5;
 
     /// <summary>
+    /// Gets the number of rounds of which a figure is the mean: several if collecting garbage is a noticeable part of a
+    /// round and not every round does it.
+    /// </summary>
+    public virtual int RoundsPerFigure => 1;
+
+    /// <summary>
     /// Gets the process whose instructions are counted: this process, which contains both ends, or only a server.
     /// </summary>
     public virtual int MeasuredProcess => Environment.ProcessId;
