@@ -10,7 +10,7 @@
 #include <sys/uio.h>
 
 /* Two full records, or many small ones: as much as SslStream receives at a time. A peer that sends one small record at
- * a time needs less, which C libraries allocate without a lock or a search. */
+ * a time needs less, and glibc keeps small blocks for each thread. */
 #define CAPACITY 32768
 #define SMALL_CAPACITY 1024
 
