@@ -47,7 +47,7 @@ public class JsseClientTests
                 context.Response.ContentLength = size;
                 await Pattern.SendAsync(context.Response.Body, size, chunk: 50_000);
             }));
-        using JssePeer peer = JssePeer.Connect(server.Https.Port, limit);
+        using JssePeer peer = await JssePeer.ConnectAsync(server.Https.Port, limit);
         for (int round = 0; round < 2; round++)
         {
             Assert.Equal($"200 {pattern}", await peer.RunAsync("get /"));

@@ -27,7 +27,7 @@ public class JsseInteropTests : InteropTest
         using ForeignPeer listener = new();
         using ReservedPort port = new();
         using JssePeer peer = serves
-            ? JssePeer.Connect(listener.Port, limit)
+            ? await JssePeer.ConnectAsync(listener.Port, limit)
             : await JssePeer.ListenAsync(port.Number, limit, Certificates.Ecdsa, directory);
         await using KtlsStream stream = serves
             ? await listener.AcceptAsync(TlsMode.Kernel, SslProtocols.Tls13)

@@ -14,8 +14,10 @@ public class RekeyInteropTests
 {
     private const int Updates = 6;
     private const int LinesPerWrite = 200;
-    private const int LinesBetweenPauses = 5 * LinesPerWrite;
     private const int LinesBetweenUpdates = 1_000;
+
+    /// <summary>The same for gnutls-cli, which writes what it receives byte by byte.</summary>
+    private const int FewLinesBetweenUpdates = 200;
 
     /// <summary>
     /// Specifies the key change: the program changes its own; the program also requests a change of ours; this end also
@@ -82,7 +84,7 @@ public class RekeyInteropTests
         {
             await client.SayAsync(update == Update.Both ? "^rekey^" : "^rekey1^");
             await output.UntilSaidAsync("- Rekey was completed", i + 1);
-        });
+        }, FewLinesBetweenUpdates);
     }
 
     /// <summary>
@@ -103,7 +105,9 @@ public class RekeyInteropTests
     /// <param name="mode">The mode of the other end.</param>
     /// <param name="update">The key change.</param>
     /// <param name="updateTheirs">The function that makes the program change its keys, and waits for that.</param>
-    private static async Task RunAsync(ExternalProgram program, KtlsStream stream, TlsMode mode, Update update, Func<int, Lines, Task> updateTheirs)
+    /// <param name="linesBetweenUpdates">The number of lines that arrive between two key changes.</param>
+    private static async Task RunAsync(
+        ExternalProgram program, KtlsStream stream, TlsMode mode, Update update, Func<int, Lines, Task> updateTheirs, int linesBetweenUpdates = LinesBetweenUpdates)
     {
         bool theirs = update != Update.Ours;
         bool ours = update != Update.Theirs;
@@ -116,12 +120,12 @@ public class RekeyInteropTests
         await stream.WriteAsync("BEGIN\n"u8.ToArray()).InTime("the first line");
         await program.OutputUpToAsync("BEGIN\n");
         Task<bool> checking = arrived.CheckAsync(program.Output);
-        Task sending = SendLinesAsync(stream, arrived, enough.Token);
+        Task sending = SendLinesAsync(stream, arrived, linesBetweenUpdates, enough.Token);
         try
         {
             for (int i = 0; i < Updates; i++)
             {
-                await WhileDataMoves(arrived.UpToAsync((i + 1) * LinesBetweenUpdates));
+                await WhileDataMoves(arrived.UpToAsync((i + 1) * linesBetweenUpdates));
                 await WhileDataMoves(theirs ? updateTheirs(i, arrived) : stream.UpdateKeysAsync(requestPeerUpdate: true).AsTask().InTime($"update {i}"));
                 await program.SayAsync($"typed {i}");
                 Task<string> line = KeyUpdateTests.ReadLineAsync(stream);
@@ -129,7 +133,7 @@ public class RekeyInteropTests
                 Assert.Equal($"typed {i}\n", await line);
             }
 
-            await WhileDataMoves(arrived.UpToAsync((Updates + 1) * LinesBetweenUpdates));
+            await WhileDataMoves(arrived.UpToAsync((Updates + 1) * linesBetweenUpdates));
             await enough.CancelAsync();
             await sending.InTime("the last write");
         }
@@ -171,7 +175,7 @@ public class RekeyInteropTests
     /// Sends numbered lines, many in a write, until canceled. From time to time all of them have arrived: gnutls-cli
     /// reads its input only when there is nothing to receive.
     /// </summary>
-    private static async Task SendLinesAsync(KtlsStream stream, Lines arrived, CancellationToken enough)
+    private static async Task SendLinesAsync(KtlsStream stream, Lines arrived, int linesBetweenPauses, CancellationToken enough)
     {
         await Task.Yield();
         for (int line = 0; !enough.IsCancellationRequested;)
@@ -183,7 +187,7 @@ public class RekeyInteropTests
             }
 
             await stream.WriteAsync(Encoding.ASCII.GetBytes(text.ToString()), CancellationToken.None).InTime("room for lines");
-            await (line % LinesBetweenPauses == 0 ? arrived.UpToAsync(line) : Task.CompletedTask);
+            await (line % linesBetweenPauses == 0 ? arrived.UpToAsync(line) : Task.CompletedTask);
         }
     }
 

@@ -20,6 +20,9 @@ internal sealed class JssePeer : IDisposable
             ? long.Parse(text, CultureInfo.InvariantCulture)
             : null;
 
+    /// <summary>The directory of the compiled program. To compile it takes longer than a transfer.</summary>
+    private static readonly Lazy<Task<string>> s_classes = new(CompileAsync);
+
     /// <summary>Gets the time limit of one transfer.</summary>
     public static TimeSpan Limit { get; } = Limits.Wait + TimeSpan.FromSeconds((s_size ?? 0) / (4 << 20));
 
@@ -30,14 +33,14 @@ internal sealed class JssePeer : IDisposable
     public static long SizeFor(string keyLimit) => s_size ?? (keyLimit == "2^20" ? 32 : 48) << 20;
 
     /// <summary>Starts a client that connects to <paramref name="port"/>.</summary>
-    public static JssePeer Connect(int port, string keyLimit) => new(Start("client", port, keyLimit));
+    public static async Task<JssePeer> ConnectAsync(int port, string keyLimit) => new(await StartAsync("client", port, keyLimit));
 
     /// <summary>Starts a server, and waits until it listens.</summary>
     public static async Task<JssePeer> ListenAsync(int port, string keyLimit, X509Certificate2 certificate, TemporaryDirectory directory)
     {
         string store = directory["store.p12"];
         await File.WriteAllBytesAsync(store, certificate.Export(X509ContentType.Pkcs12, ""));
-        ExternalProgram program = Start("server", port, keyLimit, store);
+        ExternalProgram program = await StartAsync("server", port, keyLimit, store);
         await program.ErrorsContain("listening");
         return new JssePeer(program);
     }
@@ -91,10 +94,23 @@ internal sealed class JssePeer : IDisposable
 
     public void Dispose() => _program.Dispose();
 
-    private static ExternalProgram Start(string role, int port, string keyLimit, params string[] more) =>
+    private static async Task<ExternalProgram> StartAsync(string role, int port, string keyLimit, params string[] more) =>
         ExternalProgram.Start(
             "java",
             null,
-            ["-XX:+UseSerialGC", "-Xmx256m", Path.Combine(AppContext.BaseDirectory, "Jsse", "Peer.java"), role,
-            port.ToString(CultureInfo.InvariantCulture), keyLimit, .. more]);
+            [
+                "-XX:+UseSerialGC", "-Xmx256m", "-cp", await s_classes.Value, "Peer", role,
+                port.ToString(CultureInfo.InvariantCulture), keyLimit, .. more,
+            ]);
+
+    private static async Task<string> CompileAsync()
+    {
+        TemporaryDirectory classes = new();
+        AppDomain.CurrentDomain.ProcessExit += (_, _) => classes.Dispose();
+        using ExternalProgram compiler = ExternalProgram.Start(
+            "java", null, "-XX:TieredStopAtLevel=1", "--module", "jdk.compiler/com.sun.tools.javac.Main", "-d", classes.FullName,
+            Path.Combine(AppContext.BaseDirectory, "Jsse", "Peer.java"));
+        await compiler.SucceedAsync();
+        return classes.FullName;
+    }
 }

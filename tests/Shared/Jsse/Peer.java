@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A peer whose TLS is JSSE, one connection for each start. Run from its source: java Peer.java ROLE PORT LIMIT [KEYSTORE].
+// A peer whose TLS is JSSE, one connection for each start. java Peer ROLE PORT LIMIT [KEYSTORE]
 //
 //   ROLE      client: connects to PORT. server: listens there and says "listening" on standard error.
 //   LIMIT     jdk.tls.keyLimits for AES-GCM, such as 2^20: how many bytes JSSE lets one key process.
