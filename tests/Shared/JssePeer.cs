@@ -30,7 +30,7 @@ internal sealed class JssePeer : IDisposable
     /// Returns the number of bytes of a transfer, which exceeds the key limit. KERNELTLS_JSSE_BYTES sets the number for
     /// longer runs.
     /// </summary>
-    public static long SizeFor(string keyLimit) => s_size ?? (keyLimit == "2^20" ? 8 : 48) << 20;
+    public static long SizeFor(string keyLimit) => s_size ?? (keyLimit == "2^20" ? 32 : 48) << 20;
 
     /// <summary>Starts a client that connects to <paramref name="port"/>.</summary>
     public static async Task<JssePeer> ConnectAsync(int port, string keyLimit) => new(await StartAsync("client", port, keyLimit));
