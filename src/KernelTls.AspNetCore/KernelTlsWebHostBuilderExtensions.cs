@@ -60,7 +60,7 @@ public static class KernelTlsWebHostBuilderExtensions
         services.AddSingleton<KernelTlsServer>();
         services.AddSingleton<EndpointSetup>();
         services.AddSingleton<IPostConfigureOptions<KestrelServerOptions>>(s => s.GetRequiredService<EndpointSetup>());
-        services.AddSingleton<IStartupFilter, ResponseFilesFilter>();
+        services.AddSingleton<IStartupFilter, RequestFilter>();
         services.AddSingleton<IStartupFilter, StockTlsFilter>();
         services.AddHostedService<StockHandshakeReport>();
 

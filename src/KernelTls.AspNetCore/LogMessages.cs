@@ -46,4 +46,7 @@ internal static partial class LogMessages
 
     [LoggerMessage(13, LogLevel.Information, "{Endpoint} uses OpenSSL on the socket, without the kernel (DirectOpenSsl).")]
     public static partial void EndpointServedWithoutKernel(this ILogger logger, string endpoint);
+
+    [LoggerMessage(15, LogLevel.Debug, "Connection {ConnectionId}: an HTTP/2 stream that Kestrel reuses was still marked as scheduled. It was repaired.")]
+    public static partial void StreamRepaired(this ILogger logger, string connectionId);
 }

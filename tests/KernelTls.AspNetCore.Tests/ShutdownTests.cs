@@ -39,27 +39,29 @@ public class ShutdownTests
         using HttpClient held = Server.CreateClient(version);
         Task<string> holding = held.GetStringAsync(new Uri(server.Server.Https, "/finish"));
         await waiting.Begun.Task.InTime("the held request to begin");
-        Task<int>[] asking = [.. Enumerable.Range(0, clients).Select(_ => AskUntilRefusedAsync(server.Server.Https, version, Size))];
+        Task<Answers>[] asking = [.. Enumerable.Range(0, clients).Select(_ => AskUntilRefusedAsync(server.Server.Https, version, Size))];
         await await Task.WhenAny([warm.Task, .. asking]).InTime("the load");
         Assert.True(warm.Task.IsCompleted, "A client was refused before the shutdown.");
         await Offloads.AssertInAsync(mode, held, server.Server.Https);
 
         Task stopping = server.Server.StopAsync();
 
-        int[] answered = await Task.WhenAll(asking).InTime("the clients to be refused");
+        Answers[] answered = await Task.WhenAll(asking).InTime("the clients to be refused");
         await stopping.StaysPending();
         goOn.SetResult();
         Assert.Equal("finished", await holding.InTime("the held request's answer"));
         await stopping.InTime("the server to stop");
 
+        Assert.All(answered, a => Assert.True(a.End.HttpRequestError == HttpRequestError.ConnectionError, a.End.ToString()));
+
         // The held request, and the one that checks the mode.
-        Assert.Equal(begun, answered.Sum() + 2);
+        Assert.Equal(begun, answered.Sum(a => a.Count) + 2);
         Assert.DoesNotContain(server.Server.Events.Entries, e => e.Level > LogLevel.Information);
         await server.AssertNoneIsLeftAsync();
     }
 
-    /// <summary>Sends requests until they are refused, and returns the number of responses, each complete.</summary>
-    private static async Task<int> AskUntilRefusedAsync(Uri server, string version, int size)
+    /// <summary>Sends requests until one fails. Each response before that must be complete.</summary>
+    private static async Task<Answers> AskUntilRefusedAsync(Uri server, string version, int size)
     {
         using HttpClient client = Server.CreateClient(version);
         int answered = 0;
@@ -73,9 +75,12 @@ public class ShutdownTests
                 answered++;
             }
         }
-        catch (HttpRequestException)
+        catch (HttpRequestException e)
         {
-            return answered;
+            return new Answers(answered, e);
         }
     }
+
+    /// <summary>The number of responses, and the failure of the request after them.</summary>
+    private sealed record Answers(int Count, HttpRequestException End);
 }

@@ -54,7 +54,11 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
                 leaveOpen: true,
                 useZeroByteReads: connection.WaitForData));
         Output = _output;
-        if (stream.NegotiatedApplicationProtocol != SslApplicationProtocol.Http2)
+        if (stream.NegotiatedApplicationProtocol == SslApplicationProtocol.Http2)
+        {
+            connection.Features.Set(new ReusedStreams(connection.ConnectionId, logger));
+        }
+        else
         {
             // HTTP/2 responses share the pipe of the connection, and their data is framed.
             connection.Features.Set(new ResponseFiles(_output, connection.ConnectionId, logger));

@@ -5,15 +5,17 @@ using Microsoft.AspNetCore.Hosting;
 namespace KernelTls.AspNetCore;
 
 /// <summary>
-/// Attaches <see cref="ResponseFiles"/> before the application runs, so that a response body feature of the application
-/// wraps it. Requests on other connections are unchanged.
+/// Prepares each request before the application runs: repairs its HTTP/2 stream (<see cref="ReusedStreams"/>), and
+/// attaches <see cref="ResponseFiles"/>, so that a response body feature of the application wraps it. Requests on other
+/// connections are unchanged.
 /// </summary>
-internal sealed class ResponseFilesFilter : IStartupFilter
+internal sealed class RequestFilter : IStartupFilter
 {
     public Action<IApplicationBuilder> Configure(Action<IApplicationBuilder> next) => application =>
     {
         application.Use(static next => context =>
         {
+            ReusedStreams.Repair(context.Features);
             ResponseFiles.Attach(context.Features);
             return next(context);
         });

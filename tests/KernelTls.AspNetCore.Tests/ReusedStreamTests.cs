@@ -1,0 +1,88 @@
+using System.Diagnostics;
+using System.Reflection;
+using KernelTls.AspNetCore.Internals;
+using KernelTls.Tests;
+using Microsoft.AspNetCore.Builder;
+using Microsoft.AspNetCore.Http.Features;
+
+namespace KernelTls.AspNetCore.Tests;
+
+/// <summary>
+/// Tests HTTP/2 streams that Kestrel reuses although its frame writer has left them marked as scheduled
+/// (dotnet/aspnetcore#53736).
+/// </summary>
+public class ReusedStreamTests
+{
+    /// <summary>The number of requests by which Kestrel has reused a stream's object.</summary>
+    private const int MaxRequests = 20;
+
+    private const int Size = 50_001;
+
+    private const BindingFlags Private = BindingFlags.Instance | BindingFlags.NonPublic;
+
+    public static TheoryData<TlsMode> Every { get; } = [.. Modes.Every];
+
+    [Fact]
+    public void The_private_members_of_Kestrel_are_those_this_library_knows() => Assert.True(KestrelHttp2Stream.IsKnown);
+
+    /// <summary>
+    /// A response on a marked stream arrives. On the stock transport it never does: if that half fails, Kestrel is mended,
+    /// and <see cref="KestrelHttp2Stream"/> can go.
+    /// </summary>
+    [Theory]
+    [MemberData(nameof(Every))]
+    public async Task A_stream_that_is_still_marked_as_scheduled_responds(TlsMode mode)
+    {
+        TaskCompletionSource<IFeatureCollection> begun = new();
+        await using Server server = await Server.StartAsync(mode, application: application => application.Use((context, next) =>
+        {
+            begun.SetResult(context.Features);
+            return next(context);
+        }));
+        using HttpClient client = Server.CreateClient("2.0");
+        HashSet<object> marked = [];
+        for (int i = 0; i < MaxRequests; i++)
+        {
+            begun = new TaskCompletionSource<IFeatureCollection>();
+            Task<byte[]> asking = client.GetByteArrayAsync(new Uri(server.Https, $"/bytes/{Size}"));
+            IFeatureCollection stream = await begun.Task.InTime("the request");
+            if (!marked.Add(stream))
+            {
+                await AssertOutcomeAsync(mode, asking, server.Events);
+                return;
+            }
+
+            Assert.Equal(Size, (await asking.InTime("the response on a new stream")).Length);
+            await MarkAsync(stream);
+        }
+
+        Assert.Fail("Kestrel did not reuse a stream.");
+    }
+
+    private static async Task AssertOutcomeAsync(TlsMode mode, Task<byte[]> asking, Server.Log events)
+    {
+        if (mode is TlsMode.Stock or TlsMode.Managed)
+        {
+            await asking.StaysPending("the response on a marked stream");
+            return;
+        }
+
+        Assert.Equal(Size, (await asking.InTime("the response on a marked stream")).Length);
+        Assert.Single(events.Entries, e => e.Message.Contains("marked as scheduled", StringComparison.Ordinal));
+    }
+
+    /// <summary>Waits for the end of the response, and leaves the stream as Kestrel's race does.</summary>
+    private static async Task MarkAsync(object stream)
+    {
+        object output = stream.GetType().BaseType!.GetField("_http2Output", Private)!.GetValue(stream)!;
+        FieldInfo completed = output.GetType().GetField("_completedResponse", Private)!;
+        Stopwatch time = Stopwatch.StartNew();
+        while (!(bool)completed.GetValue(output)!)
+        {
+            Assert.True(time.Elapsed < Limits.Wait, "Kestrel did not complete the response.");
+            await Task.Delay(10);
+        }
+
+        output.GetType().GetField("_isScheduled", Private)!.SetValue(output, true);
+    }
+}
