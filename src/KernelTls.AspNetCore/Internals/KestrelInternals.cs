@@ -12,11 +12,12 @@ namespace KernelTls.AspNetCore.Internals;
 /// <see cref="IsAvailable"/> is false, and every endpoint uses Kestrel's HTTPS middleware.
 /// </para>
 /// <para>
-/// They serve four purposes. They insert a middleware directly in front of Kestrel's HTTPS middleware of every
+/// They serve five purposes. They insert a middleware directly in front of Kestrel's HTTPS middleware of every
 /// endpoint, however that was created. They read that middleware's options or callback, which are complete: defaults,
 /// configuration and certificate are applied (<see cref="KestrelHttpsMiddleware"/>). They set Kestrel's own features on the
-/// connection (<see cref="KestrelTlsFeature"/>). And they report handshakes in Kestrel's own metrics and events, which are
-/// omitted if those members differ (<see cref="KestrelMetrics"/>, <see cref="KestrelEvents"/>).
+/// connection (<see cref="KestrelTlsFeature"/>). They report handshakes in Kestrel's own metrics and events, which are
+/// omitted if those members differ (<see cref="KestrelMetrics"/>, <see cref="KestrelEvents"/>). And they repair HTTP/2
+/// streams, which are otherwise left as they are (<see cref="KestrelHttp2Stream"/>).
 /// </para>
 /// </remarks>
 internal static class KestrelInternals
