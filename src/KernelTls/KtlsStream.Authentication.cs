@@ -20,7 +20,7 @@ public partial class KtlsStream
     private KtlsFallbackReason _managedByCaller;
     private ExceptionDispatchInfo? _handshakeFailure;
     private bool _peerRefused;
-    private Socket? _alertedSocket;
+    private Socket? _lingeringSocket;
 
     /// <summary>
     /// Performs the TLS handshake as a client and blocks until it completes. The inner stream's timeouts limit each
@@ -310,7 +310,7 @@ public partial class KtlsStream
             }
             catch (Exception e)
             {
-                _alertedSocket = handshake.AlertedSocket;
+                _lingeringSocket = handshake.AlertedSocket;
                 _peerRefused = handshake.IsPeerRefused;
                 Fail(e, telemetry).Throw();
             }
@@ -328,7 +328,7 @@ public partial class KtlsStream
             }
             catch (Exception e)
             {
-                _alertedSocket = handshake.AlertedSocket;
+                _lingeringSocket = handshake.AlertedSocket;
                 _peerRefused = handshake.IsPeerRefused;
                 Fail(e, telemetry).Throw();
             }

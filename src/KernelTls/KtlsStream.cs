@@ -223,9 +223,9 @@ public partial class KtlsStream : SslStream
         {
             // The order matters: send close_notify, close the socket to end pending operations, then free the SSL*.
             _session?.Close();
-            if (_alertedSocket is { } socket && !LeaveInnerStreamOpen)
+            if (_lingeringSocket is { } socket && !LeaveInnerStreamOpen)
             {
-                AlertDelivery.Complete(socket);
+                LingeringClose.Complete(socket);
             }
 
             base.Dispose(disposing);
@@ -245,15 +245,20 @@ public partial class KtlsStream : SslStream
             {
                 await session.CloseAsync().ConfigureAwait(false);
             }
-            else if (_alertedSocket is { } socket && !LeaveInnerStreamOpen)
+
+            if (_lingeringSocket is { } socket && !LeaveInnerStreamOpen)
             {
-                await AlertDelivery.CompleteAsync(socket).ConfigureAwait(false);
+                await LingeringClose.CompleteAsync(socket).ConfigureAwait(false);
             }
 
             await base.DisposeAsync().ConfigureAwait(false);
             _session?.Dispose();
         }
     }
+
+    /// <summary>Makes DisposeAsync wait for the peer's end (<see cref="LingeringClose"/>).</summary>
+    /// <param name="socket">The stream's socket.</param>
+    internal void LingerOnDispose(Socket socket) => _lingeringSocket = socket;
 
     private bool TryBeginDispose() => !Interlocked.Exchange(ref _disposed, true);
 }

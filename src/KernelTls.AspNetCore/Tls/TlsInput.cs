@@ -55,6 +55,9 @@ internal sealed class TlsInput(
     private volatile bool _isStopped;
     private volatile bool _hasPeerEnded;
 
+    /// <summary>Gets a value that indicates whether the end of the stream was read.</summary>
+    public bool HasEnded => _ended;
+
     public override bool CanRead => true;
 
     public override bool CanSeek => false;

@@ -22,10 +22,12 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
     /// </summary>
     private static readonly TimeSpan s_failedLimit = TimeSpan.FromSeconds(3);
 
+    private readonly ServerStream _stream;
     private readonly DeferredConnection _connection;
     private readonly ILogger _logger;
     private readonly TlsInput _input;
     private readonly TlsPipeWriter _output;
+    private readonly bool _isHttp2;
     private readonly PeerShutdownMonitor? _peer;
 
     // Between a client's close and the heartbeat nothing is pending on the socket, and Kestrel holds connections
@@ -40,6 +42,7 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
     /// <param name="logger">The logger for failures.</param>
     public TlsTransport(ServerStream stream, DeferredConnection connection, ILogger logger)
     {
+        _stream = stream;
         _connection = connection;
         _logger = logger;
         _output = new TlsPipeWriter(stream, connection.MemoryPool, connection.MaxWriteBufferSize, OnSendFailed);
@@ -54,7 +57,8 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
                 leaveOpen: true,
                 useZeroByteReads: connection.WaitForData));
         Output = _output;
-        if (stream.NegotiatedApplicationProtocol == SslApplicationProtocol.Http2)
+        _isHttp2 = stream.NegotiatedApplicationProtocol == SslApplicationProtocol.Http2;
+        if (_isHttp2)
         {
             connection.Features.Set(new ReusedStreams(connection.ConnectionId, logger));
         }
@@ -76,7 +80,8 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
     public PipeWriter Output { get; }
 
     /// <summary>
-    /// Sends the remaining data, unless the connection was aborted. Disposing the stream then sends close_notify.
+    /// Sends the remaining data, unless the connection was aborted. Disposing the stream then sends close_notify and, on
+    /// HTTP/2, waits for the client's end.
     /// </summary>
     public async ValueTask DisposeAsync()
     {
@@ -90,6 +95,11 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
             if (_connection.AbortReason is null)
             {
                 await drained.WaitAsync(_inputFailed ? s_failedLimit : Timeout.InfiniteTimeSpan).ConfigureAwait(false);
+                if (_isHttp2 && !_inputFailed && !_input.HasEnded)
+                {
+                    // A client of HTTP/2 sends while it receives: a reset could cost it responses that it has not read yet.
+                    _stream.LingerOnDispose(_connection.Socket);
+                }
             }
         }
         catch (TimeoutException e)

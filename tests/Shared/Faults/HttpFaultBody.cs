@@ -89,7 +89,7 @@ internal sealed class HttpFaultBody(bool isHttp2)
     /// <summary>Returns the length of the body in a number of bytes. HTTP/2 delivers whole frames.</summary>
     public long Payload(long size) => isHttp2 ? size / Frame * FramePayload : size;
 
-    private static byte[] Http2Frame(byte type, byte flags, int stream, byte[] payload)
+    public static byte[] Http2Frame(byte type, byte flags, int stream, byte[] payload)
     {
         byte[] id = new byte[4];
         BinaryPrimitives.WriteInt32BigEndian(id, stream);

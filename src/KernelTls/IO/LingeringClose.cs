@@ -4,13 +4,14 @@ using System.Net.Sockets;
 
 namespace KernelTls.IO;
 
-/// <summary>Lets the peer read the alert that ended a handshake before the socket is closed.</summary>
+/// <summary>Lets the peer read what this end has sent before the socket is closed.</summary>
 /// <remarks>
-/// Data that the peer has sent, at least the rest of its flight, is still unread. Closing the socket with unread data
-/// would reset the connection and lose the alert. This end therefore sends its FIN and discards incoming data until the
-/// peer closes as well, for at most one second and at most 256 KiB.
+/// Closing a socket with unread data, or data that arrives after that, resets the connection (RFC 1122, section
+/// 4.2.2.13). The peer may then lose what it has not read yet: the alert that ended a handshake, or the last responses of
+/// HTTP/2. This end therefore sends its FIN and discards incoming data until the peer closes as well, for at most one
+/// second and at most 256 KiB.
 /// </remarks>
-internal static class AlertDelivery
+internal static class LingeringClose
 {
     private const int MaxBytes = 256 * 1024;
     private const int BufferSize = 8 * 1024;
