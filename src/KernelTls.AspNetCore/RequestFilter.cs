@@ -1,3 +1,4 @@
+using KernelTls.AspNetCore.Internals;
 using KernelTls.AspNetCore.Tls;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
@@ -13,6 +14,8 @@ internal sealed class RequestFilter : IStartupFilter
 {
     public Action<IApplicationBuilder> Configure(Action<IApplicationBuilder> next) => application =>
     {
+        // Tries Kestrel's members at the start of the server instead of in its first request.
+        _ = KestrelHttp2Stream.IsKnown;
         application.Use(static next => context =>
         {
             ReusedStreams.Repair(context.Features);

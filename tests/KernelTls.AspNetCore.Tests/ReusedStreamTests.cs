@@ -22,9 +22,6 @@ public class ReusedStreamTests
 
     public static TheoryData<TlsMode> Every { get; } = [.. Modes.Every];
 
-    [Fact]
-    public void The_private_members_of_Kestrel_are_those_this_library_knows() => Assert.True(KestrelHttp2Stream.IsKnown);
-
     /// <summary>
     /// A response on a marked stream arrives. On the stock transport it never does: if that half fails, Kestrel is mended,
     /// and <see cref="KestrelHttp2Stream"/> can go.
