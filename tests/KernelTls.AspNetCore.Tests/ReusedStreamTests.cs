@@ -30,7 +30,7 @@ public class ReusedStreamTests
     [MemberData(nameof(Every))]
     public async Task A_stream_that_is_still_marked_as_scheduled_responds(TlsMode mode)
     {
-        TaskCompletionSource<IFeatureCollection> begun = new();
+        TaskCompletionSource<IFeatureCollection> begun = new(TaskCreationOptions.RunContinuationsAsynchronously);
         await using Server server = await Server.StartAsync(mode, application: application => application.Use((context, next) =>
         {
             begun.SetResult(context.Features);
@@ -40,7 +40,7 @@ public class ReusedStreamTests
         HashSet<object> marked = [];
         for (int i = 0; i < MaxRequests; i++)
         {
-            begun = new TaskCompletionSource<IFeatureCollection>();
+            begun = new TaskCompletionSource<IFeatureCollection>(TaskCreationOptions.RunContinuationsAsynchronously);
             Task<byte[]> asking = client.GetByteArrayAsync(new Uri(server.Https, $"/bytes/{Size}"));
             IFeatureCollection stream = await begun.Task.InTime("the request");
             if (!marked.Add(stream))
