@@ -256,7 +256,7 @@ public partial class KtlsStream : SslStream
         }
     }
 
-    /// <summary>Makes DisposeAsync wait for the peer's end (<see cref="LingeringClose"/>).</summary>
+    /// <summary>Makes Dispose and DisposeAsync wait for the peer's end (<see cref="LingeringClose"/>).</summary>
     /// <param name="socket">The stream's socket.</param>
     internal void LingerOnDispose(Socket socket) => _lingeringSocket = socket;
 
