@@ -19,17 +19,11 @@ public class DefaultNegotiationTests
         string[] accepted = await SideBySide.RunAsync(mode, async each =>
         {
             await using Server server = await Server.StartAsync(each, https => https.ServerCertificate = Certificates.Kind(key));
-            List<string> chosen = [];
-            foreach (TlsCipherSuite suite in Enum.GetValues<TlsCipherSuite>())
+            return await HelloProbe.AcceptedAsync(async offered =>
             {
                 using Socket socket = await server.ConnectSocketAsync();
-                if (await HelloProbe.OfferAsync(socket, suite) is { } one)
-                {
-                    chosen.Add($"{one}");
-                }
-            }
-
-            return chosen.ToArray();
+                return await HelloProbe.OfferAsync(socket, offered);
+            });
         });
         Assert.Contains(nameof(TlsCipherSuite.TLS_AES_128_GCM_SHA256), accepted);
         Assert.DoesNotContain(accepted, s => s.StartsWith("TLS_RSA_", StringComparison.Ordinal));

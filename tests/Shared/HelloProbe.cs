@@ -61,9 +61,9 @@ internal static class HelloProbe
     /// Offers only these suites and returns the one that the server chooses, or <see langword="null"/> if it refuses.
     /// TLS 1.3 suites are offered without a key share, so that the server chooses any of them by a HelloRetryRequest.
     /// </summary>
-    public static async Task<TlsCipherSuite?> OfferAsync(Socket socket, params TlsCipherSuite[] suites)
+    public static async Task<TlsCipherSuite?> OfferAsync(Socket socket, TlsCipherSuite[] suites)
     {
-        await socket.SendAsync(Build(suites, suites.All(s => (int)s >> 8 == 0x13))).InTime("the ClientHello to be sent");
+        await socket.SendAsync(Build(suites, suites.All(IsTls13))).InTime("the ClientHello to be sent");
         byte[] record;
         try
         {
@@ -84,6 +84,53 @@ internal static class HelloProbe
         int sessionId = record[5 + 4 + 2 + 32];
         return (TlsCipherSuite)BinaryPrimitives.ReadUInt16BigEndian(record.AsSpan(5 + 4 + 2 + 32 + 1 + sessionId));
     }
+
+    /// <summary>
+    /// Returns what a server accepts of the suites that have a number, by their names: which it chooses one after the other
+    /// until it refuses the rest, what it answers if each of these is offered alone, and which it prefers if they are
+    /// offered the other way round.
+    /// </summary>
+    /// <param name="offer">
+    /// The function that makes an offer to the server and returns its choice, or <see langword="null"/> if it refuses.
+    /// </param>
+    public static async Task<string[]> AcceptedAsync(Func<TlsCipherSuite[], Task<TlsCipherSuite?>> offer)
+    {
+        List<TlsCipherSuite> known = [];
+        // An offer of TLS 1.3 alone has other extensions.
+        foreach (IGrouping<bool, TlsCipherSuite> version in Enum.GetValues<TlsCipherSuite>().GroupBy(IsTls13))
+        {
+            known.AddRange(await ChosenAsync([.. version], offer));
+        }
+
+        List<string> said = [.. known.Select(s => $"{s}")];
+        foreach (TlsCipherSuite suite in known)
+        {
+            said.Add($"alone {await offer([suite])}");
+        }
+
+        known.Reverse();
+        said.AddRange((await ChosenAsync([.. known], offer)).Select(s => $"then {s}"));
+        return [.. said];
+    }
+
+    /// <summary>
+    /// Offers the suites, and again without the one that was chosen, until the server refuses. Returns the chosen ones in
+    /// this order.
+    /// </summary>
+    private static async Task<List<TlsCipherSuite>> ChosenAsync(TlsCipherSuite[] offered, Func<TlsCipherSuite[], Task<TlsCipherSuite?>> offer)
+    {
+        List<TlsCipherSuite> chosen = [];
+        while (offered.Length > 0 && await offer(offered) is { } suite)
+        {
+            Assert.Contains(suite, offered);
+            chosen.Add(suite);
+            offered = [.. offered.Where(s => s != suite)];
+        }
+
+        return chosen;
+    }
+
+    private static bool IsTls13(TlsCipherSuite suite) => (int)suite >> 8 == 0x13;
 
     private static byte[] Build(TlsCipherSuite[] suites, bool tls13)
     {
