@@ -19,6 +19,9 @@
 
 #define NANOSECONDS INT64_C(1000000000)
 #define CARRIED (NANOSECONDS / 200)
+// The longest reading that is carried on, in ticks: at most half a millisecond. A busy host can interrupt one for
+// longer, and nobody knows at which moment of it the time was read.
+#define LONGEST_READING UINT64_C(500000)
 
 // A reading of a clock. `version` is odd while it is written. `told` is the latest time that a caller got.
 struct reading
@@ -35,15 +38,21 @@ static struct reading s_monotonic, s_realtime;
 static uint64_t s_first_counter;
 static int64_t s_first_time;
 
+// Whether the counter runs evenly, so that it can be used.
 static bool s_is_even;
 
 // Nanoseconds per tick of the counter, or 0 if not yet known.
 static _Atomic double s_rate;
 
-static int64_t ask(clockid_t clock)
+// Asks the kernel. The counter is that of the middle of the reading, or 0 if the reading took too long to be carried
+// on.
+static int64_t ask(clockid_t clock, uint64_t* counter)
 {
     struct timespec time = {0};
+    uint64_t before = __rdtsc();
     syscall(SYS_clock_gettime, clock, &time);
+    uint64_t duration = __rdtsc() - before;
+    *counter = duration < LONGEST_READING ? before + duration / 2 : 0;
     return time.tv_sec * NANOSECONDS + time.tv_nsec;
 }
 
@@ -52,24 +61,27 @@ __attribute__((constructor)) static void start(void)
     unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
     // Invariant TSC (AMD64 Architecture Programmer's Manual, volume 3, E.4.7).
     s_is_even = __get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) != 0 && (edx & (1U << 8)) != 0;
-    s_first_time = ask(CLOCK_MONOTONIC);
-    s_first_counter = __rdtsc();
+    for (int attempt = 0; s_is_even && s_first_counter == 0 && attempt < 100; attempt++)
+    {
+        s_first_time = ask(CLOCK_MONOTONIC, &s_first_counter);
+    }
+    s_is_even = s_first_counter != 0;
 }
 
-// Reads the kernel's clock, and stores the reading unless another thread does.
+// Reads the kernel's clock, and stores the reading if it was short and no other thread stores one.
 static int64_t read_anew(struct reading* reading, clockid_t clock)
 {
-    int64_t time = ask(clock);
-    uint64_t counter = __rdtsc();
+    uint64_t counter;
+    int64_t time = ask(clock, &counter);
     uint32_t version = atomic_load(&reading->version);
-    if ((version & 1) != 0 || !atomic_compare_exchange_strong(&reading->version, &version, version + 1))
+    if (counter == 0 || (version & 1) != 0 || !atomic_compare_exchange_strong(&reading->version, &version, version + 1))
     {
         return time;
     }
     atomic_store(&reading->counter, counter);
     atomic_store(&reading->time, time);
     atomic_store(&reading->version, version + 2);
-    // The rate is exact enough when the readings' own duration no longer matters.
+    // Exact to a fortieth then, and better with each later reading.
     if (clock == CLOCK_MONOTONIC && time - s_first_time > 2 * CARRIED)
     {
         atomic_store(&s_rate, (double)(time - s_first_time) / (double)(counter - s_first_counter));
