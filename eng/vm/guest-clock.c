@@ -19,20 +19,22 @@
 
 #define NANOSECONDS INT64_C(1000000000)
 #define CARRIED (NANOSECONDS / 200)
-// The longest reading that is carried on, in ticks: at most half a millisecond. A busy host can interrupt one for
-// longer, and nobody knows at which moment of it the time was read.
+// The longest reading that is carried on, in ticks: at most half a millisecond. The kernel reads its clock at an
+// unknown moment of a reading, and a busy host can interrupt one for longer.
 #define LONGEST_READING UINT64_C(500000)
 
-// A reading of a clock. `version` is odd while it is written. `told` is the latest time that a caller got.
+// A reading of a clock. `version` is odd while it is written.
 struct reading
 {
     _Atomic uint32_t version;
     _Atomic uint64_t counter;
     _Atomic int64_t time;
-    _Atomic int64_t told;
 };
 
 static struct reading s_monotonic, s_realtime;
+
+// The latest monotonic time that a caller got.
+static _Atomic int64_t s_told;
 
 // The first reading of this process, since which the counter's rate is measured.
 static uint64_t s_first_counter;
@@ -105,8 +107,8 @@ static int64_t now(struct reading* reading, clockid_t clock)
 static int64_t monotonic(void)
 {
     int64_t time = now(&s_monotonic, CLOCK_MONOTONIC);
-    int64_t told = atomic_load(&s_monotonic.told);
-    while (told < time && !atomic_compare_exchange_weak(&s_monotonic.told, &told, time))
+    int64_t told = atomic_load(&s_told);
+    while (told < time && !atomic_compare_exchange_weak(&s_told, &told, time))
     {
     }
     return told < time ? time : told;

@@ -109,7 +109,9 @@ internal static class HelloProbe
         }
 
         known.Reverse();
-        said.AddRange((await ChosenAsync([.. known], offer)).Select(s => $"then {s}"));
+        List<TlsCipherSuite> again = await ChosenAsync([.. known], offer);
+        Assert.Equal(known.Order(), again.Order());
+        said.AddRange(again.Select(s => $"then {s}"));
         return [.. said];
     }
 
