@@ -56,6 +56,7 @@ public class FaultDocumentTests
         {
             ("in a handshake", "SslStream", FaultDifferences.Handshakes),
             ("later", "SslStream, or OpenSSL's alert", FaultDifferences.Streams),
+            ("during a send, as HTTP/2 sends while it reads", "OpenSSL's alert", FaultDifferences.DuringSends),
             ("in the body of a request", "Kestrel", [.. FaultDifferences.Kestrel.Except(FaultDifferences.Http).Where(d => d.MayBeAbsent is null)]),
         })
         {

@@ -26,6 +26,11 @@ internal static partial class FaultDifferences
 
     private const string SameAsOpenSsl = "mode Kernel is compared with OpenSSL's alerts, and this one is the same";
 
+    private const string SentFirst =
+        "RFC 8446, 6.2: a send may take the record's error from the socket, and the kernel then has EBADMSG for the read";
+
+    private const string IfSentFirst = "only if a send comes first";
+
     private const string ByHttp = "a fault meets one version of HTTP, and each of the two passes exceptions on in its own way";
 
     private static readonly string[] s_outerTypes = ["type 20 for 23", "type 21 for 23", "type 22 for 23", "type 151 for 23"];
@@ -221,23 +226,33 @@ internal static partial class FaultDifferences
         },
     ];
 
+    /// <summary>Gets the differences of a connection that is written to while the fault arrives, as HTTP/2 does.</summary>
+    public static IReadOnlyList<FaultDifference> DuringSends { get; } =
+    [
+        new(
+            [
+                "major version", "minor version", "text", "SSL 2", "noise", "high length bit", "a record of another version*",
+                "KeyUpdate and a record of another version",
+            ],
+            FaultField.Alert,
+            null,
+            "bad_record_mac",
+            SentFirst)
+        {
+            IsKernelOnly = true, When = FaultCondition.KernelReceives, MayBeAbsent = IfSentFirst,
+        },
+        new(["*"], FaultField.Alert, "record_overflow", "bad_record_mac", SentFirst)
+        {
+            IsKernelOnly = true, When = FaultCondition.KernelReceives, MayBeAbsent = IfSentFirst,
+        },
+    ];
+
     /// <summary>Gets the same differences as passed on by HttpClient and Kestrel.</summary>
     public static IReadOnlyList<FaultDifference> Http { get; } =
     [
         .. s_alerts,
         .. s_messages.SelectMany(AsPassedOn).Select(static d => d with { MayBeAbsent = ByHttp }),
-        new(
-            [
-                "major version", "minor version", "text", "SSL 2", "noise", "high length bit", "a record of another version*",
-                "a record that is too long*", "KeyUpdate and a record of another version",
-            ],
-            FaultField.Alert,
-            null,
-            "bad_record_mac",
-            "RFC 8446, 6.2: HTTP/2 writes while it reads; a send may take the record's error from the socket, and the kernel then has EBADMSG for the read")
-        {
-            IsKernelOnly = true, When = FaultCondition.KernelReceives, MayBeAbsent = "only if a send comes first",
-        },
+        .. DuringSends,
     ];
 
     /// <summary>Gets the differences as seen by an application on Kestrel.</summary>
