@@ -88,6 +88,8 @@ public class FaultDocumentTests
         (_, null) => "goes on, or ends as its kind does",
         (FaultField.Alert, "") => "no alert",
         (FaultField.Alert, _) => $"alert {value}",
+        (FaultField.Write, FaultOutcome.Works) => "a write works",
+        (FaultField.Write, _) => $"{value} of the next write",
         _ => value,
     };
 

@@ -195,6 +195,10 @@ internal static partial class FaultDifferences
         {
             IsKernelOnly = true, Only = SslProtocols.Tls13, When = FaultCondition.CannotAnswer,
         },
+        new(["KeyUpdate, requested,*"], FaultField.Write, FaultOutcome.Works, Rekey, "RFC 8446, 4.6.3: as above, after the data that arrived with the message")
+        {
+            IsKernelOnly = true, Only = SslProtocols.Tls13, When = FaultCondition.CannotAnswer,
+        },
         new(["KeyUpdate, requested*"], FaultField.Alert, null, "", CannotAnswer)
         {
             IsKernelOnly = true, Only = SslProtocols.Tls13, When = FaultCondition.CannotAnswer,
