@@ -51,8 +51,8 @@ public class HttpClientInteropTests
     }
 
     /// <summary>
-    /// Sends KERNELTLS_REQUESTS requests, on as many connections as the protocol needs. nginx closes a connection after
-    /// a thousand.
+    /// Sends KERNELTLS_REQUESTS requests, on about as many connections as the protocol needs. The stock HttpClient, too, opens
+    /// a few more for HTTP/1.1 than it has requests at a time. nginx closes a connection after a thousand.
     /// </summary>
     [Theory]
     [MemberData(nameof(BothProtocols))]
@@ -68,7 +68,7 @@ public class HttpClientInteropTests
         });
 
         int connections = client.Streams.Count;
-        Assert.InRange(connections, 1, (http == "2.0" ? 1 : Load.Connections) + (Load.Requests / 500));
+        Assert.InRange(connections, 1, (http == "2.0" ? 1 : 2 * Load.Connections) + (Load.Requests / 500));
         server.AssertConnections(mode, connections, SslProtocols.Tls13);
     }
 
