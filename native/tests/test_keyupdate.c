@@ -156,7 +156,8 @@ static void Not_on_tls12(void)
     Link_Free(&link);
 }
 
-static void Is_sent_once_on_a_full_socket(void)
+/* Returns whether the socket stayed full: the peer's receive buffer may still have taken noise, which makes room. */
+static bool Is_sent_once_if_the_socket_is_full(void)
 {
     static const uint8_t s_noise[65536];
     uint8_t drain[65536];
@@ -172,6 +173,11 @@ static void Is_sent_once_on_a_full_socket(void)
     for (int i = 0; i < 3; i++)
     {
         CHECK_EQ(KtlsNative_KeyUpdate(link.client, link.pair.client, 0, &result), 0);
+        if (result.status == KTLS_STATUS_OK)
+        {
+            Link_Free(&link);
+            return false;
+        }
         CHECK_EQ(result.status, KTLS_STATUS_WANT_WRITE);
         CHECK_EQ(result.keyUpdate, 1);
     }
@@ -191,6 +197,16 @@ static void Is_sent_once_on_a_full_socket(void)
     CHECK_EQ(ReadControl(link.server, link.pair.server), 0);
     Link_TransferBothWays(&link, 1000);
     Link_Free(&link);
+    return true;
+}
+
+static void Is_sent_once_on_a_full_socket(void)
+{
+    int attempts = 1;
+    while (!Is_sent_once_if_the_socket_is_full())
+    {
+        CHECK(++attempts <= 20);
+    }
 }
 
 /* The data is intact and the keys are updated, or the connection fails with a defined error. */
