@@ -156,7 +156,8 @@ static void Not_on_tls12(void)
     Link_Free(&link);
 }
 
-/* Returns whether the socket stayed full: the peer's receive buffer may still have taken noise, which makes room. */
+/* Returns whether the socket stayed full. After 200 ms TCP sends the part of a segment that fits into the peer's window
+ * (tcp_write_wakeup), which makes room. */
 static bool Is_sent_once_if_the_socket_is_full(void)
 {
     static const uint8_t s_noise[65536];
