@@ -196,6 +196,17 @@ void Fixture_ShrinkBuffers(const KtlsPair* pair)
     }
 }
 
+size_t Fixture_Fill(int socket)
+{
+    static const uint8_t s_noise[65536];
+    size_t filled = 0;
+    for (ssize_t sent; (sent = send(socket, s_noise, sizeof(s_noise), MSG_DONTWAIT | MSG_NOSIGNAL)) > 0;)
+    {
+        filled += (size_t)sent;
+    }
+    return filled;
+}
+
 void Fixture_Wait(int socket, short events)
 {
     struct pollfd wait = {socket, events, 0};

@@ -47,6 +47,11 @@ void Fixture_OpenPair(KtlsPair* pair);
 /* Shrinks the socket buffers, so that the send buffer is soon full if nothing is read. */
 void Fixture_ShrinkBuffers(const KtlsPair* pair);
 
+/* Sends zeros until the socket is full, and returns their number. There may be room again later: the peer's receive
+ * buffer may still take some, and after 200 ms TCP sends the part of a segment that fits into the peer's window
+ * (tcp_write_wakeup). */
+size_t Fixture_Fill(int socket);
+
 /* Waits for one of the poll events. The time limit of the runner ends a test whose event never occurs. */
 void Fixture_Wait(int socket, short events);
 

@@ -17,24 +17,15 @@ static bool HasReport(int32_t poller)
     return poll(&wait, 1, 50) == 1;
 }
 
-static int64_t FillSocket(int socket)
-{
-    static const uint8_t s_noise[65536];
-    int64_t total = 0;
-    for (ssize_t sent; (sent = send(socket, s_noise, sizeof(s_noise), MSG_DONTWAIT)) > 0;)
-    {
-        total += sent;
-    }
-    return total;
-}
-
-static void DrainSocket(int socket, int64_t total)
+static void DrainSocket(int socket, size_t total)
 {
     uint8_t drain[65536];
     while (total > 0)
     {
         Fixture_Wait(socket, POLLIN);
-        total -= recv(socket, drain, sizeof(drain), 0);
+        ssize_t drained = recv(socket, drain, sizeof(drain), 0);
+        CHECK(drained > 0 && (size_t)drained <= total);
+        total -= (size_t)drained;
     }
 }
 
@@ -87,7 +78,7 @@ static void Reports_once_after_the_drain(void)
     CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
     CHECK_EQ(KtlsPair_Open(&pair), 0);
     Fixture_ShrinkBuffers(&pair);
-    int64_t total = FillSocket(pair.client);
+    size_t total = Fixture_Fill(pair.client);
     CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, token), 0);
     CHECK(!HasReport(poller));
     DrainSocket(pair.server, total);
@@ -137,7 +128,7 @@ static void Disarmed_reports_nothing(void)
     CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
     CHECK_EQ(KtlsPair_Open(&pair), 0);
     Fixture_ShrinkBuffers(&pair);
-    int64_t total = FillSocket(pair.client);
+    size_t total = Fixture_Fill(pair.client);
     CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, 1), 0);
     CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), 0);
     DrainSocket(pair.server, total);
@@ -155,7 +146,7 @@ static void A_socket_closed_underneath(void)
     CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
     CHECK_EQ(KtlsPair_Open(&pair), 0);
     Fixture_ShrinkBuffers(&pair);
-    (void)FillSocket(pair.client);
+    (void)Fixture_Fill(pair.client);
     CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, 9), 0);
     int closed = pair.client;
     (void)close(pair.client);
@@ -201,7 +192,7 @@ static void Shutdown_ends_a_wait(void)
     CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
     CHECK_EQ(KtlsPair_Open(&pair), 0);
     Fixture_ShrinkBuffers(&pair);
-    (void)FillSocket(pair.client);
+    (void)Fixture_Fill(pair.client);
     CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, 11), 0);
     CHECK(!HasReport(poller));
     CHECK_EQ(shutdown(pair.client, SHUT_RDWR), 0);

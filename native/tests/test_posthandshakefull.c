@@ -11,19 +11,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Fills the socket: with data if the kernel encrypts, otherwise with noise, because a partly sent record of OpenSSL
- * would block the request. Returns the number of bytes. */
-static size_t Fill(int socket)
-{
-    static const uint8_t s_noise[65536];
-    size_t filled = 0;
-    for (ssize_t sent; (sent = send(socket, s_noise, sizeof(s_noise), MSG_DONTWAIT | MSG_NOSIGNAL)) > 0;)
-    {
-        filled += (size_t)sent;
-    }
-    return filled;
-}
-
 /* Reads the available bytes. records: they are data of the connection, otherwise noise. */
 static size_t Drain(KtlsConnection* connection, int socket, bool records, size_t most)
 {
@@ -54,13 +41,14 @@ static void DrainAll(KtlsConnection* connection, int socket, bool records, size_
     }
 }
 
-/* Returns whether the request had to wait. The peer's receive buffer may still have taken the filler. */
+/* Returns whether the request had to wait: the socket may have room again. */
 static bool Full_at_the_request_once(int32_t flags)
 {
     bool records = (flags & KTLS_FLAG_ENABLE_KTLS) != 0;
     Link link = Request_Establish(flags, 0, 0, true);
     Fixture_ShrinkBuffers(&link.pair);
-    size_t filled = Fill(link.pair.server);
+    /* Data if the kernel encrypts, otherwise noise, because a partly sent record of OpenSSL would block the request. */
+    size_t filled = Fixture_Fill(link.pair.server);
     bool waited = Request_Step(&link) == KTLS_STATUS_WANT_WRITE;
     for (int i = 0; i < 3; i++)
     {
@@ -127,7 +115,7 @@ static bool Full_at_the_response_once(int32_t flags, int32_t count)
     Fixture_ShrinkBuffers(&link.pair);
     Request_ReadToPause(&link);
     UseLongChain(&link, count);
-    size_t filled = Fill(link.pair.client);
+    size_t filled = Fixture_Fill(link.pair.client);
     bool waited = Request_ReadNothing(&link) == KTLS_STATUS_WANT_WRITE;
     for (int i = 0; i < 3; i++)
     {
