@@ -109,6 +109,7 @@ internal sealed class Server : IAsyncDisposable
         }
 
         builder.Services.AddRoutingCore();
+        builder.Services.AddTransient<IStartupFilter, StockStreams>();
         configure?.Invoke(builder);
         WebApplication application = builder.Build();
         application.UseRouting();
