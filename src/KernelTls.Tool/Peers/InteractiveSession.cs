@@ -6,11 +6,12 @@ internal sealed class InteractiveSession(
 {
     private const int BufferSize = 64 * 1024;
     private readonly CancellationTokenSource _quit = new();
+
+    /// <summary>Held from before a write until its bytes are counted.</summary>
+    private readonly SemaphoreSlim _writing = new(1);
+
     private long _sent;
     private long _received;
-
-    /// <summary>The latest write, which ends before the bytes are reported.</summary>
-    private volatile Task _writing = Task.CompletedTask;
 
     /// <summary>Contains the settings of a session.</summary>
     /// <param name="Commands">Whether lines of one letter are commands.</param>
@@ -52,16 +53,20 @@ internal sealed class InteractiveSession(
             (how, exitCode) = ("broken: " + PeerSettings.Describe(e), ExitCode.Failed);
         }
 
-        // What the peer has received must be counted, even if its answer and the interrupt arrived before the write's
-        // own continuation ran.
+        // What the peer has received must be counted, even if its answer and the interrupt arrived before the thread that
+        // writes went on.
         await _quit.CancelAsync();
-        await _writing.ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
+        await _writing.WaitAsync(CancellationToken.None);
         await output.FlushAsync(CancellationToken.None);
         report.Count("closed", _sent, _received, how);
         return exitCode;
     }
 
-    public void Dispose() => _quit.Dispose();
+    public void Dispose()
+    {
+        _quit.Dispose();
+        _writing.Dispose();
+    }
 
     private async Task ReceiveRemainderAsync(Task receiving, CancellationToken cancellationToken)
     {
@@ -166,12 +171,17 @@ internal sealed class InteractiveSession(
         }
     }
 
-    private Task WriteAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken) =>
-        _writing = WriteAndCountAsync(data, cancellationToken);
-
-    private async Task WriteAndCountAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken)
+    private async Task WriteAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken)
     {
-        await stream.WriteAsync(data, cancellationToken);
-        _sent += data.Length;
+        await _writing.WaitAsync(cancellationToken);
+        try
+        {
+            await stream.WriteAsync(data, cancellationToken);
+            _sent += data.Length;
+        }
+        finally
+        {
+            _writing.Release();
+        }
     }
 }
