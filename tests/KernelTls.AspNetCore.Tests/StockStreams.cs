@@ -7,8 +7,8 @@ using Microsoft.Extensions.DependencyInjection;
 namespace KernelTls.AspNetCore.Tests;
 
 /// <summary>
-/// Repairs the HTTP/2 streams of the stock transport as <see cref="ReusedStreams"/> repairs those of this library's. Without it one
-/// response in thousands never comes if it is a little larger than the client's window of 65,535 bytes
+/// Repairs the HTTP/2 streams of the stock transport as <see cref="ReusedStreams"/> repairs those of this library's. Without it, one
+/// request in thousands is never answered if it follows a response a little larger than the client's window of 65,535 bytes
 /// (dotnet/aspnetcore#53736), and fails a test that has another subject.
 /// </summary>
 internal sealed class StockStreams : IStartupFilter
