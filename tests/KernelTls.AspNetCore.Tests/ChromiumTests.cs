@@ -9,6 +9,7 @@ namespace KernelTls.AspNetCore.Tests;
 /// Tests samples/KernelTls.FileServer in a browser on this machine. KERNELTLS_SERVER_CELL names the lab cell in which
 /// the server runs, behind a forwarded port. Without it the server runs here too.
 /// </summary>
+[Trait("loop", "outer")]
 public class ChromiumTests
 {
     private const int Size = 5_000_001;

@@ -15,6 +15,7 @@ namespace KernelTls.AspNetCore.Tests;
 /// <summary>
 /// Tests the ClientHello that the application's callback receives, and clients that send it in pieces.
 /// </summary>
+[Trait("loop", "outer-kernel")]
 public class ClientHelloTests
 {
     public static TheoryData<TlsMode> All => [.. Modes.Every];

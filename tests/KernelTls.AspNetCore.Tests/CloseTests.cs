@@ -17,13 +17,11 @@ using Microsoft.Extensions.Logging;
 namespace KernelTls.AspNetCore.Tests;
 
 /// <summary>Tests how connections end, including those of misbehaving clients.</summary>
+[Trait("loop", "outer-kernel")]
 public class CloseTests
 {
-    /// <summary>
-    /// The time of several of Kestrel's heartbeats (one per second), in which the server detects that no read is
-    /// pending.
-    /// </summary>
-    private static readonly TimeSpan s_heartbeats = TimeSpan.FromSeconds(3);
+    // The server needs these to detect that no read is pending.
+    private const int Heartbeats = 3;
 
     public static TheoryData<TlsMode> All => [.. Modes.Every];
 
@@ -104,7 +102,7 @@ public class CloseTests
             await using SslStream client = await server.ConnectAsync();
             await Raw.SendRequestAsync(client, "/finish", close: true);
             await waiting.Begun.Task.InTime("the request to begin");
-            await Task.Delay(s_heartbeats);
+            await waiting.HeartbeatsAsync(Heartbeats);
             goOn.SetResult();
             using StreamReader reader = new(client, Encoding.Latin1);
             Assert.Contains("\r\nfinished", await reader.ReadToEndAsync().InTime("the answer"), StringComparison.Ordinal);
@@ -152,6 +150,7 @@ public class CloseTests
 
     [Theory]
     [MemberData(nameof(All))]
+    [Trait("waits", "mostly")]
     public async Task A_client_that_ends_its_sending_half_alone_still_gets_its_answer(TlsMode mode)
     {
         TaskCompletionSource goOn = new(TaskCreationOptions.RunContinuationsAsynchronously);
@@ -162,7 +161,7 @@ public class CloseTests
         await waiting.Begun.Task.InTime("the request to begin");
         await client.ShutdownAsync().InTime();
 
-        await Task.Delay(s_heartbeats);
+        await waiting.HeartbeatsAsync(Heartbeats);
         goOn.SetResult();
         using StreamReader reader = new(client, Encoding.Latin1);
 
@@ -171,6 +170,7 @@ public class CloseTests
 
     [Theory]
     [MemberData(nameof(All))]
+    [Trait("waits", "mostly")]
     public async Task What_a_client_sends_ahead_is_not_lost_while_a_request_is_at_work(TlsMode mode)
     {
         Endpoints.Waiting waiting = new();
@@ -182,7 +182,7 @@ public class CloseTests
         await waiting.Begun.Task.InTime("the request to begin");
         foreach (string part in new[] { body[..1], body[1..2], body[2..] })
         {
-            await Task.Delay(s_heartbeats);
+            await waiting.HeartbeatsAsync(Heartbeats);
             await client.WriteAsync(Encoding.ASCII.GetBytes(part)).InTime();
         }
 
@@ -218,6 +218,7 @@ public class CloseTests
     /// </summary>
     [Theory]
     [MemberData(nameof(LastOnOpenSsl))]
+    [Trait("waits", "mostly")]
     public async Task A_closing_connection_has_patience_with_its_reader(TlsMode mode, SslProtocols version)
     {
         const int Size = 600_000;
@@ -291,6 +292,7 @@ public class CloseTests
 
     [Theory]
     [MemberData(nameof(All))]
+    [Trait("waits", "mostly")]
     public async Task A_request_that_never_ends_is_answered_with_a_timeout(TlsMode mode)
     {
         await using Server server = await Server.StartAsync(

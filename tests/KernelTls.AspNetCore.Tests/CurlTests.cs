@@ -6,6 +6,7 @@ using Microsoft.AspNetCore.Server.Kestrel.Https;
 namespace KernelTls.AspNetCore.Tests;
 
 /// <summary>Tests the server with curl.</summary>
+[Trait("loop", "outer-kernel")]
 public class CurlTests
 {
     private const string WriteOut = "%{http_version} %{response_code} %{num_connects}\\n";

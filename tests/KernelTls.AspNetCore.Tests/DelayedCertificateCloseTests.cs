@@ -17,6 +17,7 @@ namespace KernelTls.AspNetCore.Tests;
 /// Tests clients that disconnect from a server whose requests may ask them for a certificate. Such a request reads, and
 /// so does the watch for the client's end.
 /// </summary>
+[Trait("loop", "outer-kernel")]
 public class DelayedCertificateCloseTests
 {
     public static TheoryData<TlsMode, SslProtocols> All => Modes.All;

@@ -10,6 +10,7 @@ using Microsoft.Extensions.Logging;
 namespace KernelTls.AspNetCore.Tests;
 
 /// <summary>Tests requests that ask for the client's certificate, compared with the stock server.</summary>
+[Trait("loop", "outer-kernel")]
 public class DelayedCertificateTests
 {
     public static TheoryData<TlsMode, SslProtocols, bool> AllChosenOrNot => Modes.AllWith(false, true);

@@ -13,6 +13,7 @@ using Microsoft.Extensions.Logging;
 namespace KernelTls.AspNetCore.Tests;
 
 /// <summary>Tests slow, misbehaving and numerous clients: the server behaves like the stock one.</summary>
+[Trait("loop", "outer-kernel")]
 public class DifficultClientTests
 {
     private const int Size = 4 << 20;
@@ -62,6 +63,7 @@ public class DifficultClientTests
 
     [Theory]
     [MemberData(nameof(All))]
+    [Trait("waits", "mostly")]
     public async Task A_reader_that_stops_is_cut_off_at_the_servers_limit(TlsMode mode)
     {
         await using InteropServer server = await InteropServer.StartAsync(

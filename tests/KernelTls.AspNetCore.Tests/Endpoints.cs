@@ -88,17 +88,23 @@ internal static class Endpoints
         });
         routes.MapPost("/slow", async (HttpContext context) =>
         {
-            WaitingOf(context).Begun.TrySetResult();
+            Waiting waiting = WaitingOf(context);
+            waiting.Begun.TrySetResult();
 
             // Longer than the time after which the server watches the client.
-            await Task.Delay(TimeSpan.FromSeconds(5));
+            await waiting.HeartbeatsAsync(5);
             using StreamReader reader = new(context.Request.Body);
             string body = await reader.ReadToEndAsync();
             return $"{body.Length} {string.Concat(body.Distinct())}";
         });
     }
 
-    private static Waiting WaitingOf(HttpContext context) => context.RequestServices.GetRequiredService<Waiting>();
+    private static Waiting WaitingOf(HttpContext context)
+    {
+        Waiting waiting = context.RequestServices.GetRequiredService<Waiting>();
+        context.Features.GetRequiredFeature<IConnectionHeartbeatFeature>().OnHeartbeat(static w => ((Waiting)w).OnHeartbeat(), waiting);
+        return waiting;
+    }
 
     private static string Describe(HttpContext context)
     {
@@ -119,10 +125,40 @@ internal static class Endpoints
     /// <summary>Represents a request that a test waits for.</summary>
     internal sealed class Waiting
     {
+        private readonly List<(int At, TaskCompletionSource Reached)> _waiters = [];
+        private int _heartbeats;
+
         public TaskCompletionSource Begun { get; } = new(TaskCreationOptions.RunContinuationsAsynchronously);
 
         public Task GoOn { get; init; } = Task.CompletedTask;
 
         public TaskCompletionSource Aborted { get; } = new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+        /// <summary>
+        /// Waits for heartbeats of Kestrel (one per second) on the request's connection. At the third the server knows
+        /// that no read is pending.
+        /// </summary>
+        public async Task HeartbeatsAsync(int count)
+        {
+            TaskCompletionSource reached = new(TaskCreationOptions.RunContinuationsAsynchronously);
+            lock (_waiters)
+            {
+                _waiters.Add((_heartbeats + count, reached));
+            }
+
+            await reached.Task.InTime($"{count} heartbeats of Kestrel");
+        }
+
+        internal void OnHeartbeat()
+        {
+            lock (_waiters)
+            {
+                _heartbeats++;
+                foreach ((_, TaskCompletionSource reached) in _waiters.Where(w => w.At <= _heartbeats))
+                {
+                    reached.TrySetResult();
+                }
+            }
+        }
     }
 }

@@ -11,6 +11,7 @@ using Microsoft.Extensions.Logging;
 namespace KernelTls.AspNetCore.Tests;
 
 /// <summary>Tests files that are not sent, or not completely, in every mode as on the stock server.</summary>
+[Trait("loop", "outer-kernel")]
 public class FileFailureTests
 {
     /// <summary>A size that exceeds what sockets and pipes hold.</summary>
@@ -274,6 +275,7 @@ public class FileFailureTests
     /// <summary>A part takes longer than the grace period, but the reader is fast enough.</summary>
     [Theory]
     [MemberData(nameof(All))]
+    [Trait("waits", "mostly")]
     public async Task A_reader_at_the_rate_gets_its_file(TlsMode mode)
     {
         const int Size = 3 * ResponseFiles.PartSize;

@@ -6,6 +6,7 @@ using KernelTls.Tests;
 namespace KernelTls.AspNetCore.Tests;
 
 /// <summary>Tests flushes that wait until enough is sent, and the other events that end the wait.</summary>
+[Trait("loop", "outer-kernel")]
 public class FlushWaitTests
 {
     private const int Small = 20;

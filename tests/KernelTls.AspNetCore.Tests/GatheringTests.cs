@@ -7,6 +7,7 @@ namespace KernelTls.AspNetCore.Tests;
 /// <summary>
 /// Tests that data flushed during a send, or before its turn, is sent together, and the possible failures.
 /// </summary>
+[Trait("cell", "race")]
 public class GatheringTests
 {
     private const int Small = 20;
@@ -81,9 +82,10 @@ public class GatheringTests
             Pattern.AssertAt(burst * Flushes * Small, received);
         }
 
-        // How many share one depends on when their turn comes.
+        // How many share one depends on when their turn comes, and so on the machine: on a busy one a little more than half
+        // of the flushes got a record. Without gathering each flush has one.
         long records = (output.ReceivedBySocket - before - (Bursts * Flushes * Small)) / Overhead;
-        Assert.InRange(records, Bursts, Bursts * Flushes / 2);
+        Assert.InRange(records, Bursts, Bursts * Flushes * 3 / 4);
     }
 
     [Theory]

@@ -15,6 +15,7 @@ namespace KernelTls.AspNetCore.Tests;
 /// <summary>
 /// Tests UseHttps with a callback that chooses each connection's options, compared with the stock server.
 /// </summary>
+[Trait("loop", "outer-kernel")]
 public class HandshakeCallbackTests
 {
 #pragma warning disable SYSLIB0039 // Obsolete, but enabled for old clients.

@@ -5,6 +5,7 @@ using KernelTls.Tests;
 namespace KernelTls.AspNetCore.Tests;
 
 /// <summary>Tests HttpClient, with kernel TLS and the stock one, against third-party servers.</summary>
+[Trait("loop", "outer-kernel")]
 public class HttpClientInteropTests
 {
     private static readonly string[] s_http = ["1.1", "2.0"];

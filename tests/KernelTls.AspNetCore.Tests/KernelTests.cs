@@ -9,6 +9,7 @@ using Microsoft.AspNetCore.Http;
 namespace KernelTls.AspNetCore.Tests;
 
 /// <summary>Tests the kernel's own view of the server's connections. Requires kernel TLS.</summary>
+[Trait("cell", "smoke")]
 public class KernelTests
 {
     [Theory]

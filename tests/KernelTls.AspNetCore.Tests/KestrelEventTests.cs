@@ -13,6 +13,7 @@ using Microsoft.Extensions.Logging;
 namespace KernelTls.AspNetCore.Tests;
 
 /// <summary>Tests handshakes in Kestrel's own events, counters and log, compared with the stock server.</summary>
+[Trait("loop", "outer-kernel")]
 public class KestrelEventTests
 {
     private static readonly string[] s_counters = ["total-tls-handshakes", "current-tls-handshakes", "failed-tls-handshakes"];

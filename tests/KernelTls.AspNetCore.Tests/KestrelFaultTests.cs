@@ -11,6 +11,7 @@ namespace KernelTls.AspNetCore.Tests;
 /// Each fault is tested with one version of HTTP, the one that HttpClient's tests do not use for it; one of each kind
 /// with both.
 /// </remarks>
+[Trait("loop", "outer-kernel")]
 public class KestrelFaultTests(ITestOutputHelper output)
 {
     private static readonly bool[] s_versions = [false, true];

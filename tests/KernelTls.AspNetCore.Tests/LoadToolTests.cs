@@ -6,6 +6,7 @@ using KernelTls.Tests;
 namespace KernelTls.AspNetCore.Tests;
 
 /// <summary>Tests h2load and curl on both protocols, and wrk on HTTP/1.1.</summary>
+[Trait("loop", "outer")]
 public class LoadToolTests
 {
     private const int FileSize = 1 << 20;

@@ -9,6 +9,7 @@ namespace KernelTls.AspNetCore.Tests;
 /// Tests that a server uses the kernel as requested, or has the platform's reason. On a lab machine without the module
 /// that reason is known: eng/test runs these tests there as well.
 /// </summary>
+[Trait("cell", "no-tls-module")]
 public class ModuleMissingTests
 {
     [Fact]

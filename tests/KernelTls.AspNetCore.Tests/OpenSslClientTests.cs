@@ -5,6 +5,7 @@ using KernelTls.Tests;
 namespace KernelTls.AspNetCore.Tests;
 
 /// <summary>Tests requests typed into openssl s_client.</summary>
+[Trait("cell", "smoke")]
 public class OpenSslClientTests
 {
     private const int Size = 200_001;

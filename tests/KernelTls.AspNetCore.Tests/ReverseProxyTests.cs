@@ -6,6 +6,7 @@ namespace KernelTls.AspNetCore.Tests;
 /// <summary>
 /// Tests nginx in front of the server: it verifies the certificate, keeps connections alive, and resumes sessions.
 /// </summary>
+[Trait("loop", "outer")]
 public class ReverseProxyTests
 {
     public static TheoryData<TlsMode, SslProtocols> All => Modes.CostlyWith(SslProtocols.Tls12, SslProtocols.Tls13);

@@ -195,7 +195,9 @@ internal sealed class Server : IAsyncDisposable
         Assert.True(FailsOnPurpose || Events.Entries.All(e => e.Level < LogLevel.Error), string.Join('\n', Events.Entries));
     }
 
-    /// <summary>Collects the server's log.</summary>
+    /// <summary>
+    /// Collects the server's log, except Kestrel's warning that its heartbeat was slow, which describes the machine.
+    /// </summary>
     internal sealed class Log : ILoggerProvider
     {
         private readonly ConcurrentQueue<Entry> _entries = new();
@@ -241,8 +243,13 @@ internal sealed class Server : IAsyncDisposable
             public bool IsEnabled(LogLevel logLevel) => true;
 
             public void Log<TState>(
-                LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter) =>
-                entries.Enqueue(new Entry(logLevel, name, eventId, formatter(state, exception), exception));
+                LogLevel logLevel, EventId eventId, TState state, Exception? exception, Func<TState, Exception?, string> formatter)
+            {
+                if (eventId.Name != "HeartbeatSlow")
+                {
+                    entries.Enqueue(new Entry(logLevel, name, eventId, formatter(state, exception), exception));
+                }
+            }
         }
     }
 }

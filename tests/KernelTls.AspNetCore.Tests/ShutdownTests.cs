@@ -9,6 +9,7 @@ using Microsoft.Extensions.Logging;
 namespace KernelTls.AspNetCore.Tests;
 
 /// <summary>Tests a graceful shutdown while clients continue to send.</summary>
+[Trait("cell", "race")]
 public class ShutdownTests
 {
     // Types of frames (RFC 9113, section 6).

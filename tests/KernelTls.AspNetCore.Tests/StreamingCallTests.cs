@@ -8,6 +8,7 @@ namespace KernelTls.AspNetCore.Tests;
 /// <summary>
 /// Tests calls in the manner of gRPC between HttpClient and Kestrel, both in the mode and on one connection.
 /// </summary>
+[Trait("cell", "race")]
 public class StreamingCallTests
 {
     private const int Messages = 60;

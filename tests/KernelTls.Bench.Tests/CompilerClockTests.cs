@@ -5,6 +5,7 @@ using KernelTls.Bench.Servers;
 
 namespace KernelTls.Bench.Tests;
 
+[Trait("runtime", "11")]
 public class CompilerClockTests
 {
     private static readonly TimeSpan s_long = TimeSpan.FromSeconds(60);

@@ -11,6 +11,7 @@ using StackExchange.Redis;
 namespace KernelTls.Bench.Tests;
 
 /// <summary>Tests the rows of libraries. Those with a server run in a lab cell, and elsewhere if the server is installed.</summary>
+[Trait("loop", "outer")]
 public class LibraryRowTests
 {
     private static readonly bool s_isCell = Environment.GetEnvironmentVariable("KTLS_CELL") is not null;

@@ -4,6 +4,7 @@ using KernelTls.Bench.Scenarios;
 
 namespace KernelTls.Bench.Tests;
 
+[Trait("runtime", "11")]
 public class RowTests
 {
     [Fact]

@@ -4,6 +4,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
 
+[Trait("cell", "race")]
 public class CancellationTests
 {
     public static TheoryData<TlsMode, SslProtocols> All => Modes.All;

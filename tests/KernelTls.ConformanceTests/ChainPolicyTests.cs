@@ -9,6 +9,7 @@ namespace KernelTls.ConformanceTests;
 /// <summary>
 /// Tests the options that define trust: chain policy, revocation mode, and trust lists in certificate contexts.
 /// </summary>
+[Trait("loop", "outer-kernel")]
 public class ChainPolicyTests
 {
     private const SslPolicyErrors ChainErrors = SslPolicyErrors.RemoteCertificateChainErrors;

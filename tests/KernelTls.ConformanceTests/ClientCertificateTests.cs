@@ -9,6 +9,7 @@ namespace KernelTls.ConformanceTests;
 /// Tests client certificates from a context and a collection: what is sent, what the server validates, and what each
 /// end reports.
 /// </summary>
+[Trait("loop", "outer-kernel")]
 public class ClientCertificateTests
 {
     public static TheoryData<TlsMode, SslProtocols> All => Modes.All;

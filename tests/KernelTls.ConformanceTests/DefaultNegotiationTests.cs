@@ -15,6 +15,7 @@ namespace KernelTls.ConformanceTests;
 /// Kernel TLS must not weaken the negotiation, and a fallback must not change it.
 /// <see cref="SystemConfigurationTests"/> runs these tests with other openssl.cnf files.
 /// </remarks>
+[Trait("loop", "outer-kernel")]
 public class DefaultNegotiationTests
 {
     /// <summary>A host for which no handshake ever completes, so that there is no session to offer.</summary>

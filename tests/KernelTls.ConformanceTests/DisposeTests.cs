@@ -5,6 +5,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
 
+[Trait("cell", "race")]
 public class DisposeTests
 {
     public static TheoryData<TlsMode, SslProtocols> All => Modes.All;

@@ -9,6 +9,7 @@ namespace KernelTls.ConformanceTests;
 /// <summary>
 /// Tests key changes that wait for space that never comes: the wait ends with its token or its timeout.
 /// </summary>
+[Trait("cell", "race")]
 public class KeyChangeWaitTests
 {
     public static TheoryData<TlsMode> Changing => KeyChangeTests.Changing;

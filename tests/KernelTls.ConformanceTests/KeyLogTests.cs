@@ -6,6 +6,7 @@ namespace KernelTls.ConformanceTests;
 
 /// <summary>Tests SSLKEYLOGFILE with the AppContext switch System.Net.EnableSslKeyLogging, as on SslStream.</summary>
 /// <remarks>.NET reads both once, at the first handshake, so each case runs in a separate process.</remarks>
+[Trait("loop", "outer-kernel")]
 public class KeyLogTests
 {
     private const string ModeVariable = "KERNELTLS_KEYLOG_MODE";

@@ -16,6 +16,7 @@ public class Alone;
 /// or memory.
 /// </summary>
 [Collection(nameof(LeakTests))]
+[Trait("loop", "outer")]
 public class LeakTests(ITestOutputHelper output)
 {
     private const string Listening = "0A"; // TCP_LISTEN
@@ -70,6 +71,7 @@ public class LeakTests(ITestOutputHelper output)
     /// </summary>
     [Fact]
     [Trait("Pitfall", "20")]
+    [Trait("cell", "no-tls-module")]
     public async Task Fallbacks_leave_nothing_behind()
     {
         // CCM_8, the only TLS 1.3 suite that no kernel implements, is below OpenSSL's default security level.

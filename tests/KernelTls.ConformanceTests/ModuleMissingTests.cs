@@ -9,6 +9,7 @@ namespace KernelTls.ConformanceTests;
 /// module that reason is known: eng/test runs these tests there as well.
 /// </summary>
 [Trait("Pitfall", "9")]
+[Trait("cell", "no-tls-module")]
 public class ModuleMissingTests
 {
     public static TheoryData<SslProtocols> Versions => [SslProtocols.Tls12, SslProtocols.Tls13];

@@ -16,6 +16,7 @@ namespace KernelTls.ConformanceTests;
 /// The client is openssl s_client, because SslStream neither requests nor exposes a response. The responder is openssl
 /// as well.
 /// </remarks>
+[Trait("loop", "outer-kernel")]
 public class OcspStaplingTests
 {
     /// <summary>The output of s_client, which OpenSSL 3.6 has changed.</summary>

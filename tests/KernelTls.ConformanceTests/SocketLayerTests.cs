@@ -71,6 +71,8 @@ public class SocketLayerTests
 
     [Theory]
     [MemberData(nameof(All))]
+    [Trait("needs", "mptcp")]
+    [Trait("cell", "race")]
     public async Task MPTCP_is_left_to_SslStream(TlsMode mode, SslProtocols version)
     {
         using SocketPair sockets = await ConnectMultipathAsync();
@@ -89,6 +91,8 @@ public class SocketLayerTests
     /// </summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
+    [Trait("needs", "mptcp")]
+    [Trait("cell", "race")]
     public async Task MPTCP_in_disguise_is_known_as_well(TlsMode mode)
     {
         using Socket listener = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);

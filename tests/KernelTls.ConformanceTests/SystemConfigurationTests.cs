@@ -7,6 +7,7 @@ namespace KernelTls.ConformanceTests;
 /// Runs tests with other configurations of OpenSSL. OpenSSL reads openssl.cnf once, when it is loaded, so each run is a
 /// separate process.
 /// </summary>
+[Trait("loop", "outer-kernel")]
 public class SystemConfigurationTests
 {
     public static TheoryData<string> Configurations =>

@@ -9,6 +9,7 @@ namespace KernelTls.ConformanceTests;
 /// Compares the validation of the peer's certificate with SslStream: the arguments of the callback, including each
 /// element of the chain. The other end is SslStream.
 /// </summary>
+[Trait("loop", "outer-kernel")]
 public class ValidationTests
 {
     private const SslPolicyErrors ChainErrors = SslPolicyErrors.RemoteCertificateChainErrors;

@@ -9,6 +9,7 @@ namespace KernelTls.FunctionalTests;
 /// Tests a request for one direction: the kernel has its keys and never the other's, by the kernel's own report. The
 /// peer is in user space, so the kernel's counters are those of this end.
 /// </summary>
+[Trait("cell", "smoke")]
 public class DirectionTests : KernelTest
 {
     private static readonly KtlsOptions s_peer = new() { Mode = KtlsMode.Disabled, DirectOpenSsl = true };

@@ -9,6 +9,7 @@ namespace KernelTls.FunctionalTests;
 /// this end. The data is correct in each case.
 /// </summary>
 [Trait("Pitfall", "16")]
+[Trait("cell", "smoke")]
 public class ExpectNoPaddingTests : KernelTest
 {
     private const int SolTls = 282;

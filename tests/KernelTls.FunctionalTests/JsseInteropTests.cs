@@ -7,6 +7,7 @@ namespace KernelTls.FunctionalTests;
 /// Tests JSSE with small key limits: it requests new keys with each record that it reads until the answer arrives, so
 /// that an ordinary download causes hundreds of KeyUpdates without data between them.
 /// </summary>
+[Trait("loop", "outer")]
 public class JsseInteropTests : InteropTest
 {
     /// <summary>Gets the roles of this end with 1 MiB and 32 MiB for each key.</summary>

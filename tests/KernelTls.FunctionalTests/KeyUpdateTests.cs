@@ -8,6 +8,8 @@ namespace KernelTls.FunctionalTests;
 /// Tests a peer that updates its keys (RFC 8446, section 4.6.3). If kernel and OpenSSL can change keys, data continues
 /// both ways. Otherwise there is one typed error and never an incorrect byte.
 /// </summary>
+[Trait("cell", "smoke")]
+[Trait("cell", "race")]
 public class KeyUpdateTests
 {
     public static TheoryData<TlsMode> OnOpenSsl => [.. Modes.OnOpenSsl];

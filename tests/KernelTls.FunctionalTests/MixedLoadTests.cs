@@ -11,6 +11,7 @@ namespace KernelTls.FunctionalTests;
 /// Tests a mixed load on a bad network: many connections, writes of all sizes in both directions, key changes, canceled
 /// reads, and halves that close early. Every byte is compared. KERNELTLS_LOAD_SECONDS sets the duration.
 /// </summary>
+[Trait("loop", "outer")]
 public class MixedLoadTests(ITestOutputHelper output) : KernelTest
 {
     private const int Connections = 200;

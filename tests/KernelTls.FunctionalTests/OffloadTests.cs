@@ -6,6 +6,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.FunctionalTests;
 
+[Trait("cell", "smoke")]
 public class OffloadTests : KernelTest
 {
     [Theory]

@@ -6,6 +6,7 @@ namespace KernelTls.FunctionalTests;
 /// <summary>
 /// Tests post-handshake authentication (RFC 8446, section 4.6.2) with openssl as the peer and keys in the kernel.
 /// </summary>
+[Trait("cell", "smoke")]
 public class PostHandshakeInteropTests : InteropTest
 {
 #pragma warning disable CA1416 // Linux

@@ -10,6 +10,7 @@ namespace KernelTls.FunctionalTests;
 /// Each read that meets the gap continues after it.
 /// </summary>
 [Trait("Pitfall", "17")]
+[Trait("cell", "smoke")]
 public class RekeyGapTests : KernelTest
 {
     [Theory]

@@ -9,6 +9,7 @@ namespace KernelTls.FunctionalTests;
 /// Tests connections that are reset. TCP delivers the data received before. Kernel TLS reports the reset before records
 /// that its parser has not reached, which happens if they arrived while the socket's lock was held.
 /// </summary>
+[Trait("cell", "smoke")]
 public class ResetTests : KernelTest
 {
     private const int Size = 10_000;

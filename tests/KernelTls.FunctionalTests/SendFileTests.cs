@@ -10,6 +10,7 @@ using Microsoft.Win32.SafeHandles;
 namespace KernelTls.FunctionalTests;
 
 /// <summary>Tests files that the kernel itself sends. The conformance tests cover what holds in every mode.</summary>
+[Trait("cell", "smoke")]
 public class SendFileTests : KernelTest
 {
     private const int FileSize = TlsPair.MoreThanFits;

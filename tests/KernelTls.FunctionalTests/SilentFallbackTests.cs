@@ -13,6 +13,7 @@ namespace KernelTls.FunctionalTests;
 /// and does not pad).
 /// </remarks>
 [Trait("Pitfall", "12")]
+[Trait("cell", "smoke")]
 public class SilentFallbackTests : KernelTest
 {
     [Theory]

@@ -4,6 +4,7 @@ using KernelTls.Tests;
 
 namespace KernelTls.FunctionalTests;
 
+[Trait("loop", "outer")]
 public class TransferTests : KernelTest
 {
     private static readonly long s_bytes =

@@ -10,6 +10,7 @@ using Microsoft.Extensions.DependencyInjection.Extensions;
 namespace KernelTls.LibraryTests;
 
 /// <summary>Tests Grpc.Net.Client, whose channel creates its own handler, with Grpc.AspNetCore.</summary>
+[Trait("host", "yes")]
 public sealed class GrpcTests() : LibraryTest("Grpc.Net.Client", "")
 {
     private const int LargeSize = 3_000_001;

@@ -4,6 +4,7 @@ using KernelTls.Tests;
 namespace KernelTls.LibraryTests;
 
 /// <summary>Tests clients that an application creates. This test assembly is woven.</summary>
+[Trait("host", "yes")]
 public sealed class HttpClientTests() : HttpTest("KernelTls.LibraryTests", "")
 {
     public enum Kind

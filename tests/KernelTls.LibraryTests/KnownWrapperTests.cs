@@ -6,6 +6,7 @@ using KernelTls.Tests;
 namespace KernelTls.LibraryTests;
 
 /// <summary>Tests the stream that a gRPC channel puts around the stream of each connection.</summary>
+[Trait("host", "yes")]
 public sealed class KnownWrapperTests
 {
     [Theory]

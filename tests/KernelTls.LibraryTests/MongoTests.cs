@@ -6,6 +6,7 @@ using MongoDB.Driver;
 namespace KernelTls.LibraryTests;
 
 /// <summary>Tests MongoDB.Driver with a stub of its server, which is woven as well and requires a client certificate.</summary>
+[Trait("host", "yes")]
 public sealed class MongoTests() : LibraryTest("MongoDB.Driver", "KernelTls.LibraryTests")
 {
     private const int LargeSize = 5_000_001;

@@ -11,6 +11,7 @@ using MQTTnet.Server;
 namespace KernelTls.LibraryTests;
 
 /// <summary>Tests MQTTnet's client with MQTTnet's server. Both ends are woven and in this process.</summary>
+[Trait("host", "yes")]
 public sealed class MqttTests() : LibraryTest("MQTTnet", "MQTTnet.Server")
 {
     private const int LargeSize = 3_000_001;

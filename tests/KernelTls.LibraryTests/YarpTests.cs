@@ -7,6 +7,7 @@ using Yarp.ReverseProxy.Configuration;
 namespace KernelTls.LibraryTests;
 
 /// <summary>Tests YARP between a client and a server, with TLS on both sides: four ends, all in this process.</summary>
+[Trait("host", "yes")]
 public sealed class YarpTests() : HttpTest("KernelTls.LibraryTests", "Yarp.ReverseProxy", "")
 {
     private WebServer _proxy = null!;

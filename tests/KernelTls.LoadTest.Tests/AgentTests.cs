@@ -6,6 +6,7 @@ using KernelTls.Tests;
 namespace KernelTls.LoadTest.Tests;
 
 /// <summary>Tests what crank's agent receives, by events and by standard output.</summary>
+[Trait("loop", "outer")]
 public class AgentTests
 {
     private const string Suspend = "DOTNET_DefaultDiagnosticPortSuspend";

@@ -7,6 +7,8 @@ namespace KernelTls.LoadTest.Tests;
 /// Tests the two hosts on one machine, if the kernel supports namespaces, and that they do the same as crank's
 /// scenarios.
 /// </summary>
+[Trait("cell", "tools")]
+[Trait("loop", "outer")]
 public class RehearsalTests
 {
     [Fact]

@@ -6,6 +6,8 @@ using KernelTls.Tests;
 namespace KernelTls.LoadTest.Tests;
 
 /// <summary>Tests every scenario of benchmarks/crank with the command lines that crank would create.</summary>
+[Trait("cell", "tools")]
+[Trait("loop", "outer")]
 public class ScenarioTests
 {
     /// <summary>The TlsTxSw count of a process that determines what the kernel accepts (docs/architecture/handshake.md).</summary>

@@ -188,6 +188,7 @@ public class PackageTests(Workshop workshop)
     }
 
     [Fact]
+    [Trait("loop", "outer")]
     public async Task The_same_sources_in_another_folder_make_the_same_bytes()
     {
         string packages = await workshop.PackagesAsync();

@@ -9,6 +9,7 @@ namespace KernelTls.PackageTests;
 /// Tests the forms in which applications are published. OpenSSL on the socket shows without a kernel that every part is
 /// included.
 /// </summary>
+[Trait("loop", "outer")]
 public class PublishTests(Workshop workshop)
 {
     private const string OnOpenSsl = "send=openssl (DirectOpenSsl) receive=openssl (DirectOpenSsl)";

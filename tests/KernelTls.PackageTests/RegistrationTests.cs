@@ -5,6 +5,7 @@ namespace KernelTls.PackageTests;
 /// <summary>
 /// Tests what the package registers in a web application that only references it, by the toggles, without a kernel.
 /// </summary>
+[Trait("loop", "outer")]
 public class RegistrationTests(Workshop workshop)
 {
     [Fact]

@@ -8,6 +8,7 @@ namespace KernelTls.PackageTests;
 /// Tests the newest servicing release of each .NET that this library supports, from the machine's package sources: the
 /// private members exist and behave as expected. If the sources do not respond, the failure says so.
 /// </summary>
+[Trait("loop", "outer")]
 public class ServicingTests
 {
     private static readonly string s_rid = RuntimeInformation.ProcessArchitecture == Architecture.Arm64 ? "linux-arm64" : "linux-x64";

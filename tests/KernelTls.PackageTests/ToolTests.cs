@@ -4,6 +4,7 @@ using KernelTls.Tests;
 namespace KernelTls.PackageTests;
 
 /// <summary>Tests the tool as an operator installs it: from its package, into a folder.</summary>
+[Trait("loop", "outer")]
 public class ToolTests(Workshop workshop)
 {
     [Fact]

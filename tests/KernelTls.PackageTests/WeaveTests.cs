@@ -8,11 +8,13 @@ namespace KernelTls.PackageTests;
 /// Tests applications with woven libraries, created as users create them and published in every form. The libraries do not know it, and
 /// events report the data paths of their connections.
 /// </summary>
+[Trait("loop", "outer")]
 public partial class WeaveTests(Workshop workshop)
 {
     private const string OnOpenSsl = "HandshakeCompleted: OpenSsl DirectOpenSsl OpenSsl DirectOpenSsl Npgsql";
 
     [Fact]
+    [Trait("cell", "programs")]
     public async Task A_package_and_an_item_put_Npgsql_on_OpenSSL_or_into_the_kernel()
     {
         string program = Path.Combine(await workshop.PublishAsync(ConsumerApp.WithNpgsql, "woven"), "woven.dll");
@@ -21,6 +23,7 @@ public partial class WeaveTests(Workshop workshop)
     }
 
     [Fact]
+    [Trait("cell", "programs")]
     public async Task Trimmed_in_a_single_file_with_the_runtime_in_it()
     {
         string published = await workshop.PublishAsync(
@@ -40,6 +43,7 @@ public partial class WeaveTests(Workshop workshop)
 
     /// <summary>Enables events, which native applications do not have by default and which report the data path.</summary>
     [Fact]
+    [Trait("cell", "programs")]
     public async Task Compiled_to_native_code()
     {
         string published = await workshop.PublishAsync(
@@ -52,6 +56,7 @@ public partial class WeaveTests(Workshop workshop)
     [Theory]
     [InlineData(Application.DirectVariable)]
     [InlineData(Application.KernelVariable)]
+    [Trait("cell", "programs")]
     public async Task A_reverse_proxy_has_both_its_sides_on_OpenSSL_or_in_the_kernel(string variable)
     {
         bool kernel = variable == Application.KernelVariable;

@@ -6,6 +6,8 @@ namespace KernelTls.PackageTests;
 /// Tests web applications that only reference the package: published on the host, and started there and, by eng/test,
 /// in the lab's cells, where the kernel's own counters are checked.
 /// </summary>
+[Trait("cell", "programs")]
+[Trait("loop", "outer")]
 public class ZeroCodeTests(Workshop workshop)
 {
     // OpenSSL before 3.2 receives TLS 1.3 itself.

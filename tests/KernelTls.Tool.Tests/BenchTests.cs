@@ -4,6 +4,7 @@ using KernelTls.Tests;
 namespace KernelTls.Tool.Tests;
 
 /// <summary>Tests that ktls bench measures, not the values.</summary>
+[Trait("cell", "tools")]
 public class BenchTests
 {
     private static readonly string[] s_rows = ["handshake", "ping-64", "get-64k", "file-4m"];

@@ -5,6 +5,7 @@ using KernelTls.Tests;
 namespace KernelTls.Tool.Tests;
 
 /// <summary>Tests ktls connect against openssl s_server.</summary>
+[Trait("cell", "tools")]
 public class ConnectTests
 {
     [Theory]

@@ -5,6 +5,8 @@ using KernelTls.Tests;
 namespace KernelTls.Tool.Tests;
 
 /// <summary>Tests ktls info.</summary>
+[Trait("cell", "smoke")]
+[Trait("cell", "tools")]
 public partial class InfoTests
 {
     private static int Expected => KtlsPlatform.IsSupported ? ExitCode.Ok : ExitCode.No;

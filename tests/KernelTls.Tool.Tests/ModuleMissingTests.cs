@@ -3,6 +3,7 @@ using KernelTls.Tests;
 namespace KernelTls.Tool.Tests;
 
 /// <summary>Tests kernels without a tls module: the boot without it, and hosts.</summary>
+[Trait("cell", "no-tls-module")]
 public class ModuleMissingTests
 {
     [Fact]

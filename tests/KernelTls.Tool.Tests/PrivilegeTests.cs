@@ -7,6 +7,7 @@ namespace KernelTls.Tool.Tests;
 /// Tests a module that exists but is not loaded: what a process without privilege reports, and what one with privilege
 /// does.
 /// </summary>
+[Trait("cell", "tools")]
 public class PrivilegeTests
 {
     [Fact]

@@ -9,6 +9,7 @@ using KernelTls.Tests;
 namespace KernelTls.Tool.Tests;
 
 /// <summary>Tests ktls probe against openssl s_server, and against peers that do not use TLS.</summary>
+[Trait("cell", "tools")]
 public class ProbeTests
 {
     private static string Wait { get; } = $"{Limits.Wait.TotalSeconds}";

@@ -7,6 +7,7 @@ using KernelTls.Tests;
 namespace KernelTls.Tool.Tests;
 
 /// <summary>Tests ktls serve with curl and openssl s_client.</summary>
+[Trait("cell", "tools")]
 public class ServeTests
 {
     [Theory]

@@ -6,6 +6,7 @@ using KernelTls.Tests;
 namespace KernelTls.Tool.Tests;
 
 /// <summary>Tests ktls top.</summary>
+[Trait("cell", "tools")]
 public class TopTests
 {
     [Fact]

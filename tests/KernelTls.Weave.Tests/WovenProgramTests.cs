@@ -6,6 +6,7 @@ namespace KernelTls.Weave.Tests;
 /// Tests a woven program that does not know the library, in a separate process: with the toggle off, on OpenSSL, and in a kernel with TLS.
 /// It prints the same about each connection as the same program without weaving.
 /// </summary>
+[Trait("cell", "programs")]
 public sealed class WovenProgramTests : IDisposable
 {
     private static readonly string[] s_streams = ["options", "name", "delegate", "subclass", "synchronous", "truncated"];

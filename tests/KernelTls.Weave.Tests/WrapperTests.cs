@@ -3,6 +3,7 @@ using KernelTls.Tests;
 namespace KernelTls.Weave.Tests;
 
 /// <summary>Tests streams that a library puts between its SslStream and the socket, against the stock stream over the same one.</summary>
+[Trait("loop", "outer")]
 public sealed class WrapperTests : IDisposable
 {
     private readonly TemporaryDirectory _directory = new();

@@ -1,0 +1,115 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2034 # eng/test reads the lists
+# Sourced by eng/test: defines which tests run where, and in which loop. A suite is a line
+#
+#   LOOP PROJECT MODES [ARGUMENT…]
+#
+# with the first loop that runs it (inner, outer or weekly), a test project, its modes (KERNELTLS_MODES, or - for the
+# default), and arguments of its program. Traits in the sources do the rest:
+#
+#   [Trait("loop", "outer")]          the inner loop omits this test, class or assembly; the outer loop runs it
+#   [Trait("loop", "outer-kernel")]   the same in mode Kernel; on this machine it is in the inner loop
+#   [Trait("loop", "weekly")]         only with --cell: both loops omit it
+#   [Trait("cell", "PART")]           this part of a cell runs it
+#   [Trait("waits", "mostly")]        on this machine it runs beside others that wait; it looks at nothing that the process has once
+
+readonly every_mode=Stock,DirectOpenSsl,Kernel
+
+# On this machine: the tests that need no kernel TLS, in the modes that need none.
+host_suites=(
+    'inner KernelTls.ConformanceTests DirectOpenSsl'
+    'inner KernelTls.AspNetCore.Tests DirectOpenSsl -trait- waits=mostly'
+    'inner KernelTls.AspNetCore.Tests DirectOpenSsl -trait waits=mostly -parallelMode all -maxThreads 8'
+    'inner KernelTls.PackageTests -'
+    'inner KernelTls.Tool.Tests -'
+    'inner KernelTls.Bench.Tests -'
+    'inner KernelTls.Weave.Tests -'
+    'inner KernelTls.UnitTests -'
+    'inner KernelTls.LoadTest.Tests -'
+    'outer KernelTls.ConformanceTests Stock'
+    'outer KernelTls.AspNetCore.Tests Stock'
+    # The libraries that need no server of the distribution. The others run in the cells.
+    'outer KernelTls.LibraryTests - -trait host=yes'
+    'weekly KernelTls.ConformanceTests Managed'
+    'weekly KernelTls.AspNetCore.Tests Managed'
+)
+
+# The same on .NET 11, for tests that need no SDK.
+host_suites_11=(
+    # A start: .NET's and Kestrel's private members, handshakes, and what a refused one throws.
+    'inner KernelTls.ConformanceTests DirectOpenSsl -class *.HandshakeTests -class *.HandshakeFailureTests'
+    'inner KernelTls.AspNetCore.Tests DirectOpenSsl -class *.KestrelInternalsTests -class *.HttpTests'
+    'outer KernelTls.UnitTests -'
+    'outer KernelTls.ConformanceTests Stock,DirectOpenSsl'
+    'weekly KernelTls.AspNetCore.Tests -'
+    'weekly KernelTls.Weave.Tests -'
+    'weekly KernelTls.Bench.Tests - -trait runtime=11'
+    'weekly KernelTls.Tool.Tests -'
+)
+
+# The parts of a cell in full. `inner` is what the inner loop boots: one machine with the part that finds most.
+readonly full_parts=(peers streams programs libraries tools)
+
+# The additional parts of a requested cell.
+readonly costly_parts=(more-libraries)
+
+# The duration and the processor share of the soak test: small, because it runs beside other parts.
+readonly soak_minutes=3 soak_cores=0.4
+
+# suites_of PART ENGINE CELL RUNTIME: prints the suites of one part of a cell, which run in one boot.
+suites_of() {
+    # User-Mode Linux has no MPTCP.
+    local without=''
+    [ "$2" != uml ] || without='-trait- needs=mptcp'
+    # The OpenSMTPD of Debian 12 cannot shake hands on its OpenSSL.
+    local mail=''
+    [[ $3 != bookworm-* ]] || mail='-class- *.SmtpTests'
+    # Peers meet the same behaviour in the other modes, which a requested cell runs.
+    local modes=Kernel
+    [ "$where" = default ] || modes=$every_mode
+    # .NET 11 is in the outer loop with what the inner loop finds most with.
+    local first=inner
+    [ "$4" = 10 ] || first=outer
+    case $1 in
+        inner)
+            echo "$first KernelTls.FunctionalTests Kernel"
+            # The stream contract and Kestrel in the other modes, SslStream and OpenSSL without the kernel, are tested on
+            # this machine.
+            echo "$first KernelTls.ConformanceTests Kernel $without"
+            echo "$first KernelTls.AspNetCore.Tests Kernel" ;;
+        peers) echo "outer KernelTls.FunctionalTests $modes" ;;
+        streams) echo "outer KernelTls.ConformanceTests Kernel $without" ;;
+        programs)
+            echo "outer KernelTls.AspNetCore.Tests Kernel -class- *.ChromiumTests"
+            echo "outer KernelTls.PackageTests $every_mode -trait cell=programs"
+            echo "outer KernelTls.Weave.Tests $every_mode -trait cell=programs" ;;
+        # Woven libraries with the distribution's servers. Without the variable only what costs little; RabbitMQ takes long to start.
+        libraries)
+            echo "outer KernelTls.LibraryTests Kernel -class- *.RabbitTests $mail"
+            echo 'outer KernelTls.LibraryTests Stock -class *.HttpClientTests -class *.MqttTests'
+            # The benchmark's rows of libraries. OpenSSL 3.0 (Debian 12) does not put both directions into the kernel.
+            [[ $3 == bookworm-* ]] || echo 'outer KernelTls.Bench.Tests - -class *.LibraryRowTests' ;;
+        more-libraries)
+            echo 'weekly KernelTls.LibraryTests Kernel -class *.RabbitTests'
+            echo "weekly KernelTls.LibraryTests Stock -class- *.HttpClientTests -class- *.MqttTests $mail" ;;
+        tools)
+            echo "outer KernelTls.LoadTest.Tests $every_mode -trait cell=tools"
+            echo "outer KernelTls.Tool.Tests $every_mode -trait cell=tools" ;;
+        # The tests that depend on the kernel and on OpenSSL: the shim, the data path of a connection, keys, control
+        # records, Kestrel by the kernel's own counters, and the tool's report of them.
+        smoke)
+            echo 'outer KernelTls.FunctionalTests Kernel -trait cell=smoke'
+            echo 'outer KernelTls.AspNetCore.Tests Kernel -trait cell=smoke'
+            echo 'outer KernelTls.Tool.Tests Kernel -trait cell=smoke' ;;
+        # Connections without the module, and what a thousand of them leave behind.
+        no-tls-module)
+            echo "outer KernelTls.ConformanceTests $every_mode -trait cell=no-tls-module"
+            echo "outer KernelTls.AspNetCore.Tests $every_mode -trait cell=no-tls-module"
+            echo "outer KernelTls.Tool.Tests $every_mode -trait cell=no-tls-module" ;;
+        # Not available on User-Mode Linux: two processors, so that threads of one process race, and MPTCP.
+        race)
+            echo 'outer KernelTls.ConformanceTests Kernel -trait cell=race'
+            echo 'outer KernelTls.FunctionalTests Kernel -trait cell=race'
+            echo 'outer KernelTls.AspNetCore.Tests Kernel -trait cell=race' ;;
+    esac
+}
