@@ -40,15 +40,16 @@ host_suites_11=(
     'inner KernelTls.ConformanceTests DirectOpenSsl -class *.HandshakeTests -class *.HandshakeFailureTests'
     'inner KernelTls.AspNetCore.Tests DirectOpenSsl -class *.KestrelInternalsTests -class *.HttpTests'
     'outer KernelTls.UnitTests -'
-    'outer KernelTls.ConformanceTests Stock,DirectOpenSsl'
+    'outer KernelTls.ConformanceTests DirectOpenSsl'
+    'weekly KernelTls.ConformanceTests Stock'
     'weekly KernelTls.AspNetCore.Tests -'
     'weekly KernelTls.Weave.Tests -'
     'weekly KernelTls.Bench.Tests - -trait runtime=11'
     'weekly KernelTls.Tool.Tests -'
 )
 
-# The parts of a cell in full. `inner` is what the inner loop boots: one machine with the part that finds most.
-readonly full_parts=(peers streams programs libraries tools)
+# The parts of a cell in full. `kernel` is the one that the inner loop boots.
+readonly full_parts=(kernel modes programs libraries tools)
 
 # The additional parts of a requested cell.
 readonly costly_parts=(more-libraries)
@@ -64,23 +65,18 @@ suites_of() {
     # The OpenSMTPD of Debian 12 cannot shake hands on its OpenSSL.
     local mail=''
     [[ $3 != bookworm-* ]] || mail='-class- *.SmtpTests'
-    # Peers meet the same behaviour in the other modes, which a requested cell runs.
-    local modes=Kernel
-    [ "$where" = default ] || modes=$every_mode
-    # .NET 11 is in the outer loop with what the inner loop finds most with.
-    local first=inner
-    [ "$4" = 10 ] || first=outer
     case $1 in
-        inner)
-            echo "$first KernelTls.FunctionalTests Kernel"
-            # The stream contract and Kestrel in the other modes, SslStream and OpenSSL without the kernel, are tested on
-            # this machine.
-            echo "$first KernelTls.ConformanceTests Kernel $without"
-            echo "$first KernelTls.AspNetCore.Tests Kernel" ;;
-        peers) echo "outer KernelTls.FunctionalTests $modes" ;;
-        streams) echo "outer KernelTls.ConformanceTests Kernel $without" ;;
+        # The stream contract and Kestrel in the other modes, SslStream and OpenSSL without the kernel, are tested on this
+        # machine.
+        kernel)
+            echo 'inner KernelTls.FunctionalTests Kernel'
+            echo "inner KernelTls.ConformanceTests Kernel $without"
+            echo 'inner KernelTls.AspNetCore.Tests Kernel -class- *.ChromiumTests' ;;
+        # Peers that only the cells have, without the kernel's TLS.
+        modes)
+            echo 'outer KernelTls.FunctionalTests DirectOpenSsl -trait- loop=outer'
+            echo 'weekly KernelTls.FunctionalTests Stock,DirectOpenSsl' ;;
         programs)
-            echo "outer KernelTls.AspNetCore.Tests Kernel -class- *.ChromiumTests"
             echo "outer KernelTls.PackageTests $every_mode -trait cell=programs"
             echo "outer KernelTls.Weave.Tests $every_mode -trait cell=programs" ;;
         # Woven libraries with the distribution's servers. Without the variable only what costs little; RabbitMQ takes long to start.
@@ -96,7 +92,7 @@ suites_of() {
             echo "outer KernelTls.LoadTest.Tests $every_mode -trait cell=tools"
             echo "outer KernelTls.Tool.Tests $every_mode -trait cell=tools" ;;
         # The tests that depend on the kernel and on OpenSSL: the shim, the data path of a connection, keys, control
-        # records, Kestrel by the kernel's own counters, and the tool's report of them.
+        # records, Kestrel by the kernel's own counters, and the tool's report of them. Also on .NET 11.
         smoke)
             echo 'outer KernelTls.FunctionalTests Kernel -trait cell=smoke'
             echo 'outer KernelTls.AspNetCore.Tests Kernel -trait cell=smoke'

@@ -9,7 +9,7 @@ namespace KernelTls.AspNetCore.Tests;
 /// Tests a Java client with small key limits on a kept-alive connection. While Kestrel sends a response it does not
 /// read what the client sends: KeyUpdates, and then the next request.
 /// </summary>
-[Trait("loop", "outer")]
+[Trait("loop", "weekly")]
 public class JsseClientTests
 {
     private static readonly string[] s_limits = ["2^20", "2^25"];

@@ -25,9 +25,17 @@ public sealed class Workshop : IDisposable
     private readonly TemporaryDirectory _directory = new();
     private readonly Dictionary<string, Task<string>> _made = [];
 
-    /// <summary>Returns the directory with the packages of this source.</summary>
+    /// <summary>
+    /// Returns the directory with the packages of this source: KERNELTLS_PACKAGES, if an earlier program of a run has made them.
+    /// </summary>
     public Task<string> PackagesAsync() => OnceAsync("packages", async () =>
     {
+        if (Environment.GetEnvironmentVariable("KERNELTLS_PACKAGES") is { Length: > 0 } made)
+        {
+            Assert.True(Directory.Exists(made), $"{made} is not there.");
+            return made;
+        }
+
         string packages = Path.Combine(Repository.Root, "artifacts", "packages");
         await RunAsync(Repository.Root, Repository.Pack);
         return packages;
