@@ -102,7 +102,7 @@ internal static class Endpoints
     private static Waiting WaitingOf(HttpContext context)
     {
         Waiting waiting = context.RequestServices.GetRequiredService<Waiting>();
-        context.Features.GetRequiredFeature<IConnectionHeartbeatFeature>().OnHeartbeat(static w => ((Waiting)w).OnHeartbeat(), waiting);
+        context.Features.Get<IConnectionHeartbeatFeature>()?.OnHeartbeat(static w => ((Waiting)w).OnHeartbeat(), waiting);
         return waiting;
     }
 
@@ -135,8 +135,8 @@ internal static class Endpoints
         public TaskCompletionSource Aborted { get; } = new(TaskCreationOptions.RunContinuationsAsynchronously);
 
         /// <summary>
-        /// Waits for heartbeats of Kestrel (one per second) on the request's connection. At the third the server knows
-        /// that no read is pending.
+        /// Waits for heartbeats of Kestrel (one per second) on the request's connection, which must have them. At the third the
+        /// server knows that no read is pending.
         /// </summary>
         public async Task HeartbeatsAsync(int count)
         {
