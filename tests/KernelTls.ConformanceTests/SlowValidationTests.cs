@@ -1,9 +1,6 @@
 using System.Net.Security;
 using System.Net.Sockets;
-using System.Reflection;
-using System.Runtime.CompilerServices;
 using System.Security.Authentication;
-using KernelTls.IO;
 using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
@@ -67,43 +64,6 @@ public sealed class SlowValidationTests : IDisposable
         await Task.WhenAny(serving).InTime("the server to see the end");
     }
 
-    /// <summary>
-    /// A validating step may begin between any two calls of a disposal, which then finds the connection in use and
-    /// notices the validation only later. This test takes the place of that step.
-    /// </summary>
-    [Theory]
-    [MemberData(nameof(Modes.AllOnOpenSsl), MemberType = typeof(Modes))]
-    public async Task A_dispose_that_waits_for_a_call_waits_for_no_verdict(TlsMode mode, SslProtocols version)
-    {
-        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
-        TlsConnection connection = ConnectionOf(SessionOf((KtlsStream)pair.Server));
-        FieldInfo verifies = typeof(TlsConnection).GetField("_verifies", BindingFlags.Instance | BindingFlags.NonPublic)!;
-        await pair.Server.ShutdownAsync().InTime();
-        Task calling = Limits.Blocking(() =>
-        {
-            lock (LockOf(connection))
-            {
-                Judge();
-            }
-        });
-        await _entered.Task.InTime("the call");
-        Task disposing = Limits.Blocking(pair.Server.Dispose);
-        try
-        {
-            await disposing.StaysPending();
-
-            verifies.SetValue(connection, true);
-
-            await disposing.InTime("disposing the stream while a certificate is judged");
-        }
-        finally
-        {
-            _goOn.Set();
-        }
-
-        await calling.InTime("the call to end");
-    }
-
     public void Dispose()
     {
         _goOn.Set();
@@ -149,13 +109,4 @@ public sealed class SlowValidationTests : IDisposable
         Assert.True(_goOn.Wait(4 * Limits.Wait), "nobody let the callback go on");
         return true;
     }
-
-    [UnsafeAccessor(UnsafeAccessorKind.Field, Name = "_session")]
-    private static extern ref TlsSession SessionOf(KtlsStream stream);
-
-    [UnsafeAccessor(UnsafeAccessorKind.Field, Name = "_connection")]
-    private static extern ref TlsConnection ConnectionOf(TlsSession session);
-
-    [UnsafeAccessor(UnsafeAccessorKind.Field, Name = "_lock")]
-    private static extern ref Lock LockOf(TlsConnection connection);
 }

@@ -66,6 +66,30 @@ public class TruncationTests
         Assert.Equal(1, await pair.Client.ReadAsync(buffer).InTime());
     }
 
+    /// <summary>
+    /// The peer closes its socket, and what this end sends afterwards is answered with a reset. The kernel reports the reset before the
+    /// FIN that preceded it.
+    /// </summary>
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task An_end_that_writes_met_is_still_an_end_of_stream_where_the_options_allow_it(TlsMode mode, SslProtocols version)
+    {
+        foreach (int writes in new[] { 1, 2 })
+        {
+            await using TlsPair pair = await TlsPair.ConnectAsync(mode, version, tune: o => o.AllowTruncation = true);
+            pair.ServerSocket.Dispose();
+            await pair.Client.WriteAsync(new byte[1]).InTime("a write after the peer's FIN");
+            Assert.True(pair.ClientSocket.Poll(Limits.Wait, SelectMode.SelectError), "the reset did not arrive");
+            if (writes > 1)
+            {
+                await Assert.ThrowsAsync<IOException>(() => pair.Client.WriteAsync(new byte[1]).InTime("a write after the reset"));
+            }
+
+            Assert.Equal(0, await pair.Client.ReadAsync(new byte[5000]).InTime($"a read after {writes} writes"));
+            Assert.Equal(0, await Limits.Blocking(() => pair.Client.Read(new byte[5000])).InTime("a second read"));
+        }
+    }
+
     [Theory]
     [MemberData(nameof(Parts))]
     public async Task An_end_inside_a_record_is_an_error_whatever_the_options_say(TlsMode mode, SslProtocols version, int part)

@@ -1,44 +1,45 @@
 using System.Net.Sockets;
 using KernelTls.Interop;
 using KernelTls.IO;
-using KernelTls.Tests;
 
 namespace KernelTls.UnitTests;
 
 public class SendFailuresTests
 {
-    /// <summary>
-    /// The kernel reports a refused record once. A read that is woken at the same time may have received the error, and
-    /// then OpenSSL finds nothing in the socket. The send must still end the connection with the alert.
-    /// </summary>
+    /// <summary>The kernel reports a refused record once. A send that takes the report passes it to the receiving half.</summary>
     [Theory]
     [InlineData(SocketError.MessageSize, Errno.MessageSize)]
     [InlineData(SocketError.InvalidArgument, Errno.Invalid)]
     [InlineData(SocketError.SocketError, Errno.InputOutput)]
-    public async Task A_send_passes_the_error_of_a_refused_record_to_OpenSSL(SocketError error, int errno)
+    public void A_send_passes_the_error_of_a_refused_record_to_the_receiver(SocketError error, int errno)
     {
-        using SocketPair sockets = await SocketPair.ConnectAsync();
-        using ConnectionWithoutRecord connection = new(sockets.Client.SafeHandle);
         SendGate gate = new();
-        OpenSslWriter writer = new(connection, sockets.Client, gate);
-        SendKeys keys = new(gate, writer, sockets.Client, default, recordLimit: 100);
-        SendFailures failures = new(connection, sockets.Client, kernel: true, gate, keys);
+        IOException failure = new();
+        List<int> errors = [];
+        SendFailures failures = new(kernel: true, gate)
+        {
+            TakeRefusedRecord = e =>
+            {
+                errors.Add(e);
+                gate.Abandon(failure);
+            },
+        };
 
-        Exception failure = failures.Translate(new SocketException((int)error));
+        Assert.Same(failure, failures.Translate(new SocketException((int)error)));
+        Assert.Same(failure, failures.Translate(new SocketException((int)error)));
 
-        Assert.Equal([errno], connection.Errors);
-        Assert.NotNull(gate.Failure);
-        Assert.Same(gate.Failure, failure);
+        Assert.Equal([errno], errors);
     }
 
-    /// <summary>A connection on which OpenSSL fails only after it was given the error.</summary>
-    private sealed class ConnectionWithoutRecord(SafeSocketHandle socket) : TlsConnection(new SafeTlsConnectionHandle(0), socket)
+    [Theory]
+    [InlineData(SocketError.MessageSize)]
+    [InlineData(SocketError.SocketError)]
+    public void A_send_that_met_no_refused_record_fails_with_its_own_error(SocketError error)
     {
-        public List<int> Errors { get; } = [];
+        SendFailures failures = new(kernel: true, new SendGate()) { TakeRefusedRecord = _ => { } };
 
-        public override NativeResult Read(Span<byte> buffer) =>
-            new() { Status = Errors.Count == 0 ? NativeStatus.WantRead : NativeStatus.TlsError };
+        IOException failure = Assert.IsType<IOException>(failures.Translate(new SocketException((int)error)));
 
-        public override void ReceiveFailed(int errno) => Errors.Add(errno);
+        Assert.Equal(error, Assert.IsType<SocketException>(failure.InnerException).SocketErrorCode);
     }
 }

@@ -92,7 +92,7 @@ internal sealed class KernelWriter(Socket socket)
     {
         0 => sent,
         Errno.Again => 0,
-        _ => throw TlsErrors.Socket(TlsErrors.CannotWrite, TlsErrors.ToSocketError(errno)),
+        _ => throw TlsErrors.Socket(TlsErrors.CannotWrite, SocketReceiveResult.ErrorOf(errno)),
     };
 
     [InlineArray(MaxSegments)]

@@ -44,6 +44,12 @@ internal sealed partial class RecordReader
     /// until nothing is left, and then throw this exception.
     /// </summary>
     private IOException? _lost;
+
+    /// <summary>
+    /// The errno of a record that the kernel refused and reported to a send, or 0. Reads continue until nothing is left in front
+    /// of the record. Then OpenSSL gets the errno, because the kernel does not report it again.
+    /// </summary>
+    private int _refused;
     private volatile bool _closed;
 
     /// <inheritdoc cref="TlsReceiver(TlsConnection, TlsSender, SocketReceiver, bool, bool, bool, Action?, Action)" path="/param"/>
@@ -71,14 +77,27 @@ internal sealed partial class RecordReader
     /// <summary>Gets the source to use after a wait.</summary>
     private ReadSource AfterWait => IsKernel ? ReadSource.Socket : ReadSource.OpenSsl;
 
-    /// <summary>Gets the source to use when the last one has nothing more. A lost connection is not waited for.</summary>
-    private ReadSource Next => _lost is null ? ReadSource.Wait : ReadSource.Socket;
+    /// <summary>Gets the source to use when the last one has nothing more. What cannot bring more is not waited for.</summary>
+    private ReadSource Next => _lost is null && _refused == 0 ? ReadSource.Wait : ReadSource.Socket;
+
+    /// <summary>
+    /// Gets a value that indicates whether the peer's FIN arrived before the connection was lost. A reset is EPIPE then
+    /// (tcp_input.c, tcp_reset), and TCP would still report the end of the stream, which kernel TLS reports after the error.
+    /// </summary>
+    private bool EndedBeforeLoss => _lost?.InnerException is SocketException { SocketErrorCode: SocketError.Shutdown };
 
     /// <summary>Reads bytes, the end of the stream, or an earlier failure, without waiting.</summary>
     /// <param name="buffer">The caller's buffer.</param>
     /// <param name="bytesRead">The number of bytes read: 0 at the end, and for an empty buffer if data is ready.</param>
     /// <returns><see langword="false"/> if <see cref="Source"/> is one that the caller must wait for.</returns>
     public bool TryRead(Span<byte> buffer, out int bytesRead)
+    {
+        bool hasResult = TryReadNext(buffer, out bytesRead);
+        ThrowIfClosed();
+        return hasResult;
+    }
+
+    private bool TryReadNext(Span<byte> buffer, out int bytesRead)
     {
         bytesRead = 0;
         if (!_buffer.IsEmpty)
@@ -131,16 +150,18 @@ internal sealed partial class RecordReader
 
         if (bytesRead == 0)
         {
-            if (_lost is not null)
+            if (_lost is not null && !EndedBeforeLoss)
             {
                 throw Fail(_lost);
             }
 
             // OpenSSL decides whether a FIN is an end or a truncation, because it knows the options.
+            PassRefusedRecord();
             Source = ReadSource.OpenSsl;
             return false;
         }
 
+        ThrowIfClosed();
         _limiter.AddReceivedData();
         Source = hasMore ? ReadSource.Socket : Next;
         return true;
@@ -193,7 +214,7 @@ internal sealed partial class RecordReader
         bool direct = buffer.Length >= SmallRead;
         if ((direct ? _socket.TryReceive(buffer) : _buffer.Fill(_socket)) is not { } result)
         {
-            Source = _lost is null ? ReadSource.Wait : throw Fail(_lost);
+            Source = _lost is not null ? throw Fail(_lost) : PassRefusedRecord() ? ReadSource.OpenSsl : ReadSource.Wait;
             return false;
         }
 
@@ -301,6 +322,19 @@ internal sealed partial class RecordReader
         }
     }
 
+    /// <summary>Lets OpenSSL fail with the record that the kernel has refused. Returns <see langword="false"/> if there is none.</summary>
+    private bool PassRefusedRecord()
+    {
+        if (_refused == 0)
+        {
+            return false;
+        }
+
+        _connection.ReceiveFailed(_refused);
+        _refused = 0;
+        return true;
+    }
+
     /// <summary>Records that the connection is lost. If the kernel may still hold earlier data, reads continue with it.</summary>
     private void HandleConnectionLoss(SocketError error)
     {
@@ -313,6 +347,12 @@ internal sealed partial class RecordReader
         _lost = failure;
         Source = ReadSource.Socket;
     }
+
+    /// <summary>
+    /// Throws if the stream was disposed. Called after a receive and before its bytes are returned: a stream that is being disposed
+    /// may receive what no read gets, and what follows must not be taken for the next bytes.
+    /// </summary>
+    private void ThrowIfClosed() => ObjectDisposedException.ThrowIf(_closed, typeof(KtlsStream));
 
     private void ThrowIfFailed()
     {

@@ -1,6 +1,4 @@
 using System.Net.Sockets;
-using KernelTls.Diagnostics;
-using KernelTls.Interop;
 
 namespace KernelTls.IO;
 
@@ -8,8 +6,11 @@ namespace KernelTls.IO;
 /// Converts the failures of sends to the exceptions that callers get. A send can fail because of a record that the kernel refuses
 /// to receive.
 /// </summary>
-internal sealed class SendFailures(TlsConnection connection, Socket socket, bool kernel, SendGate gate, SendKeys keys)
+internal sealed class SendFailures(bool kernel, SendGate gate)
 {
+    /// <summary>Gets or sets the function that lets the receiver take a refused record: <see cref="TlsReceiver.TakeRefusedRecord"/>.</summary>
+    public Action<int>? TakeRefusedRecord { get; set; }
+
     /// <summary>Returns the exception for the caller: if the stream was disposed, that of the disposal instead of the socket's.</summary>
     public Exception Translate(Exception e) => e switch
     {
@@ -26,38 +27,12 @@ internal sealed class SendFailures(TlsConnection connection, Socket socket, bool
             ? new SocketReceiveResult(0, failure.SocketErrorCode).RecordErrno
             : 0;
 
-    /// <summary>
-    /// Lets OpenSSL read the socket, send the alert and create the exception. Returns <see langword="null"/> if no record was refused.
-    /// </summary>
-    /// <remarks>
-    /// The kernel's parser stores the error of a refused record on the socket, where the next call reports it, a receive or a send.
-    /// If the send reported only a failure and the application then closed the connection, the peer would get no alert. OpenSSL
-    /// is given the error, because a read that was woken at the same time may have taken it from the socket already.
-    /// </remarks>
+    /// <summary>Returns the failure that the refused record is to reads, or <see langword="null"/> if there is none or data precedes it.</summary>
     private Exception? ReadRefusedRecord(int errno)
     {
-        try
+        if (gate.Failure is null)
         {
-            if (gate.Failure is not null)
-            {
-                return gate.Failure;
-            }
-
-            connection.ReceiveFailed(errno);
-            if (connection.TryReadControlRecord(out NativeResult result) && result.Status == NativeStatus.TlsError)
-            {
-                Exception failure = TlsErrors.Read(result, keys.CanChangePeerKey);
-                gate.Abandon(failure);
-                KtlsEventSource.Log.ConnectionFailed(failure);
-                KtlsMeter.ConnectionFailed(failure);
-
-                // Wakes a read that waits for the socket, so that it throws the failure.
-                socket.Shutdown(SocketShutdown.Receive);
-            }
-        }
-        catch (Exception e) when (e is InvalidOperationException or SocketException or IOException)
-        {
-            // Another thread disposed the stream, or the peer has reset the connection.
+            TakeRefusedRecord?.Invoke(errno);
         }
 
         return gate.Failure;

@@ -19,4 +19,15 @@ internal readonly record struct SocketReceiveResult(int Bytes, SocketError Error
         SocketError.InvalidArgument => Errno.Invalid,
         _ => 0,
     };
+
+    /// <summary>
+    /// Returns the error of a call that failed with <paramref name="errno"/>. A send reports the same errors of records as a
+    /// receive does.
+    /// </summary>
+    public static SocketError ErrorOf(int errno) => errno switch
+    {
+        Errno.MessageSize => SocketError.MessageSize,
+        Errno.Invalid => SocketError.InvalidArgument,
+        _ => TlsErrors.ToSocketError(errno),
+    };
 }

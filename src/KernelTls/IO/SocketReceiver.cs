@@ -5,7 +5,7 @@ namespace KernelTls.IO;
 
 /// <summary>Receives from a socket and waits for it, with errors as values instead of exceptions.</summary>
 /// <remarks>
-/// Its four operations are virtual for tests/KernelTls.Fuzz, whose model makes them return any result in any order.
+/// Its operations are virtual for tests/KernelTls.Fuzz, whose model makes them return any result in any order.
 /// </remarks>
 internal class SocketReceiver(Socket socket)
 {
@@ -38,9 +38,7 @@ internal class SocketReceiver(Socket socket)
         {
             0 => new SocketReceiveResult(received, SocketError.Success),
             Errno.Again => null,
-            Errno.MessageSize => new SocketReceiveResult(0, SocketError.MessageSize),
-            Errno.Invalid => new SocketReceiveResult(0, SocketError.InvalidArgument),
-            _ => new SocketReceiveResult(0, TlsErrors.ToSocketError(errno)),
+            _ => new SocketReceiveResult(0, SocketReceiveResult.ErrorOf(errno)),
         };
     }
 
@@ -67,6 +65,9 @@ internal class SocketReceiver(Socket socket)
 
         return result;
     }
+
+    /// <summary>Takes the error that the kernel has stored on the socket, so that no later call reports it.</summary>
+    public virtual void ClearError() => Socket.GetSocketOption(SocketOptionLevel.Socket, SocketOptionName.Error);
 
     /// <summary>Blocks until the socket is readable, at most for its ReceiveTimeout.</summary>
     /// <returns>

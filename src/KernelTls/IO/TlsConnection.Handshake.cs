@@ -49,15 +49,7 @@ internal partial class TlsConnection
             int errno;
             lock (_lock)
             {
-                _verifies = true;
-                try
-                {
-                    errno = step(_handle, verified.Descriptor, &VerifiedStep.OnVerify, GCHandle.ToIntPtr(state), &result);
-                }
-                finally
-                {
-                    _verifies = false;
-                }
+                errno = step(_handle, verified.Descriptor, &VerifiedStep.OnVerify, GCHandle.ToIntPtr(state), &result);
             }
 
             verified.ThrowIfSocketClosed();

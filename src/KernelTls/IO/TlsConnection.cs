@@ -20,7 +20,6 @@ internal partial class TlsConnection : IDisposable
     private readonly Lock _lock = new();
     private readonly SafeTlsConnectionHandle _handle;
     private readonly SafeSocketHandle _socket;
-    private volatile bool _verifies;
 
     protected TlsConnection(SafeTlsConnectionHandle handle, SafeSocketHandle socket)
     {
@@ -54,7 +53,8 @@ internal partial class TlsConnection : IDisposable
     }
 
     /// <summary>
-    /// Calls SSL_read. With an empty buffer it only processes control records, and Ok means that data is ready.
+    /// Calls SSL_read. With an empty buffer it only processes control records, and Ok means that data is ready. The caller must have
+    /// the turn to receive (<see cref="TlsReceiver"/>), because OpenSSL receives from the socket.
     /// </summary>
     public virtual unsafe NativeResult Read(Span<byte> buffer)
     {
@@ -76,36 +76,6 @@ internal partial class TlsConnection : IDisposable
 
         Check(errno);
         return result;
-    }
-
-    /// <summary>
-    /// Does the same as <see cref="Read"/> with an empty buffer, for a caller that closes the connection.
-    /// </summary>
-    /// <returns>
-    /// False if the application's validation callback is running, which the caller must not wait for. Nothing was read
-    /// then.
-    /// </returns>
-    public bool TryReadControlRecord(out NativeResult result)
-    {
-        // Calls into OpenSSL do not block: unless the callback is running, the lock is free soon.
-        while (!_lock.TryEnter(TimeSpan.FromMilliseconds(1)))
-        {
-            if (_verifies)
-            {
-                result = default;
-                return false;
-            }
-        }
-
-        try
-        {
-            result = Read(Span<byte>.Empty);
-            return true;
-        }
-        finally
-        {
-            _lock.Exit();
-        }
     }
 
     /// <summary>

@@ -22,7 +22,8 @@ internal sealed class TlsReceiver : IDisposable
     // Values of _state.
     private const int Idle = 0;
     private const int Reading = 1;
-    private const int DrainingControlRecords = 2;
+    private const int TakingRecords = 2;
+    private const int Closed = 3;
 
     private readonly RecordReader _reader;
     private readonly SocketReceiver _socket;
@@ -30,11 +31,19 @@ internal sealed class TlsReceiver : IDisposable
     private readonly TlsSender _sender;
     private readonly Action _certificateSent;
     private ReadOperation? _spareOperation;
+
+    /// <summary>
+    /// Who has the turn to receive. Only its owner receives from the socket, directly or through OpenSSL: if OpenSSL received while a
+    /// direct receive may run, the order in which the two take records would be unknown.
+    /// </summary>
     private int _state;
 
-    /// <summary>Held while control records are drained. A read that begins meanwhile waits until the current message is complete.</summary>
-    private readonly Lock _drainingControlRecords = new();
+    /// <summary>Held while records are taken without a read. A read that begins meanwhile waits until the current message is complete.</summary>
+    private readonly Lock _takingRecords = new();
     private volatile bool _readIsWaiting;
+
+    /// <summary>The errno of a send that failed while a read was in progress, or 0.</summary>
+    private volatile int _refusedDuringRead;
 
     /// <param name="connection">The connection.</param>
     /// <param name="sender">The sending half, which answers the peer's KeyUpdates.</param>
@@ -168,41 +177,54 @@ internal sealed class TlsReceiver : IDisposable
     /// </summary>
     public void DrainControlRecords()
     {
-        if (Volatile.Read(ref _state) != Idle || !HasArrived())
+        if (Volatile.Read(ref _state) == Idle && HasArrived())
         {
-            return;
-        }
-
-        lock (_drainingControlRecords)
-        {
-            if (Interlocked.CompareExchange(ref _state, DrainingControlRecords, Idle) != Idle)
+            TakeRecords(static (receiver, _) =>
             {
-                return;
-            }
-
-            try
-            {
-                while (!_readIsWaiting && _reader.CanReadControlRecord && _reader.TryReadControlRecord())
+                while (!receiver._readIsWaiting && receiver._reader.CanReadControlRecord && receiver._reader.TryReadControlRecord())
                 {
                 }
-            }
-            finally
-            {
-                EndRead();
-            }
+            });
+        }
+    }
+
+    /// <summary>
+    /// Handles a record that the kernel has refused and reported to a send, so that the peer gets the alert even if the application
+    /// does not read. A read in progress does that itself, because the kernel wakes it with an error, or else the disposal.
+    /// </summary>
+    /// <inheritdoc cref="RecordReader.TakeRefusedRecord" path="/param"/>
+    public void TakeRefusedRecord(int errno)
+    {
+        if (!TakeRecords(static (receiver, errno) => receiver._reader.TakeRefusedRecord(errno), errno))
+        {
+            _refusedDuringRead = errno;
         }
     }
 
     /// <inheritdoc cref="RecordReader.CountMessages"/>
     public void CountMessages(in NativeResult result) => _reader.CountMessages(result);
 
-    /// <inheritdoc cref="RecordReader.Close"/>
-    public void Close() => _reader.Close();
+    /// <summary>
+    /// Ends receiving. No read returns anything from now on, not even the one in progress. Takes the control records that have
+    /// arrived, unless a read is in progress: that one has taken them.
+    /// </summary>
+    public void Close()
+    {
+        _reader.Close();
+        if (Interlocked.CompareExchange(ref _state, Closed, Idle) == Idle)
+        {
+            _reader.ReadLastControlRecords();
+        }
+        else if (_refusedDuringRead is not 0 and int errno)
+        {
+            _reader.SendAlert(errno);
+        }
+    }
 
     public void Dispose()
     {
         // A pending read still uses its operation, which the finalizer then disposes.
-        if (Interlocked.CompareExchange(ref _state, Reading, Idle) == Idle)
+        if (Interlocked.CompareExchange(ref _state, Closed, Idle) is Idle or Closed)
         {
             _spareOperation?.Dispose();
             _reader.ReleaseBuffer();
@@ -242,18 +264,20 @@ internal sealed class TlsReceiver : IDisposable
         {
             case Reading:
                 throw new NotSupportedException("This method may not be called while another read operation is pending.");
-            case DrainingControlRecords:
-                BeginReadAfterControlRecords();
+            case TakingRecords:
+                BeginReadAfterRecords();
                 break;
+            case Closed:
+                throw new ObjectDisposedException(nameof(KtlsStream));
         }
     }
 
-    private void BeginReadAfterControlRecords()
+    private void BeginReadAfterRecords()
     {
         _readIsWaiting = true;
         try
         {
-            lock (_drainingControlRecords)
+            lock (_takingRecords)
             {
                 BeginRead();
             }
@@ -267,6 +291,28 @@ internal sealed class TlsReceiver : IDisposable
     /// <summary>Completes a pending send like <see cref="CompletePendingSendAsync"/>, but blocks. The socket's ReceiveTimeout limits the wait.</summary>
     private void CompletePendingSend() =>
         SocketTimeouts.Within(_socket.Socket.ReceiveTimeout, "Unable to read data from the transport connection", CompletePendingSendAsync);
+
+    /// <summary>Runs <paramref name="take"/>, which receives, in the turn of a read. Returns <see langword="false"/> if a read is in progress.</summary>
+    private bool TakeRecords(Action<TlsReceiver, int> take, int errno = 0)
+    {
+        lock (_takingRecords)
+        {
+            if (Interlocked.CompareExchange(ref _state, TakingRecords, Idle) != Idle)
+            {
+                return false;
+            }
+
+            try
+            {
+                take(this, errno);
+                return true;
+            }
+            finally
+            {
+                EndRead();
+            }
+        }
+    }
 
     private bool HasArrived()
     {

@@ -37,7 +37,7 @@ internal sealed class TlsSender
         _openSslSender = new OpenSslSender(_openSsl, _keys);
         _files = new FileSender(connection, socket, kernel, _openSsl, _kernelWriter, _keys);
         _closing = new CloseSender(connection, socket, _gate, _openSsl);
-        _failures = new SendFailures(connection, socket, kernel, _gate, _keys);
+        _failures = new SendFailures(kernel, _gate);
     }
 
     /// <summary>
@@ -56,6 +56,13 @@ internal sealed class TlsSender
     {
         get => _keys.DrainControlRecords;
         set => _keys.DrainControlRecords = value;
+    }
+
+    /// <inheritdoc cref="SendFailures.TakeRefusedRecord"/>
+    public Action<int>? TakeRefusedRecord
+    {
+        get => _failures.TakeRefusedRecord;
+        set => _failures.TakeRefusedRecord = value;
     }
 
     /// <summary>Sends all of <paramref name="data"/>. Sends nothing for empty data, because TLS has no use for empty records.</summary>

@@ -87,6 +87,7 @@ internal sealed partial class TlsSession : IDisposable
             platform.CanRekey,
             settings.Resumes ? StoreSession : null,
             () => LocalCertificate = Settings.Certificate?.TargetCertificate);
+        Sender.TakeRefusedRecord = Receiver.TakeRefusedRecord;
 
         // Between a certificate request and its answer OpenSSL writes nothing, and the answer must come from a read.
         bool writesMayPause = !facts.SendSwitched && settings.AnswersCertificateRequests;

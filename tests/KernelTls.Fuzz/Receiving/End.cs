@@ -20,4 +20,7 @@ internal enum End
 
     /// <summary>Too many messages.</summary>
     Flood,
+
+    /// <summary>The disposal of the stream.</summary>
+    Disposed,
 }

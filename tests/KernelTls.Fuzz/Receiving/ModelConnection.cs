@@ -19,8 +19,12 @@ internal sealed class ModelConnection(SafeSocketHandle socket, World world) : Tl
     private const int Uncertain = 30;
     private const int ConnectionReset = 104;
     private const int NoMemory = 12;
+    private const int InputOutput = 5;
 
     private bool _wantsCertificate;
+
+    /// <summary>The errno that the next receive of OpenSSL fails with, or 0.</summary>
+    private int _receiveError;
 
     public override NativeResult Read(Span<byte> buffer)
     {
@@ -31,7 +35,25 @@ internal sealed class ModelConnection(SafeSocketHandle socket, World world) : Tl
             return new NativeResult { Status = NativeStatus.WantRead };
         }
 
+        if (world is { IsInterrupted: true, IsReading: true } && _receiveError is not (0 or InputOutput))
+        {
+            // OpenSSL sends the alert and receives nothing.
+            return new NativeResult { Status = NativeStatus.TlsError, Reason = 1 };
+        }
+
         world.Enter(nameof(Read));
+        if (world.Held > 0)
+        {
+            return Deliver(buffer, default);
+        }
+
+        int error = _receiveError;
+        _receiveError = 0;
+        if (world.IsRefused && world.Kernel)
+        {
+            return ReadBeforeRefused(buffer, error);
+        }
+
         NativeStatus status = world.Choices.TakeOneOf(
             NativeStatus.CloseNotify, NativeStatus.Ok, NativeStatus.Ok, NativeStatus.WantRead, NativeStatus.WantRead, NativeStatus.WantWrite,
             NativeStatus.WantCertificate, NativeStatus.UnexpectedEof, NativeStatus.Syscall, NativeStatus.TlsError);
@@ -46,8 +68,8 @@ internal sealed class ModelConnection(SafeSocketHandle socket, World world) : Tl
         switch (status)
         {
             case NativeStatus.Ok:
-                result.Bytes = world.Deliver(buffer);
-                PendingOf(ref result) = buffer.IsEmpty ? 1 : world.Choices.Take(2);
+                world.Hold();
+                result = Deliver(buffer, result);
                 break;
             case NativeStatus.WantRead:
                 PendingOf(ref result) = world.Choices.Take(2);
@@ -78,10 +100,12 @@ internal sealed class ModelConnection(SafeSocketHandle socket, World world) : Tl
     public override void ReceiveFailed(int errno)
     {
         world.Enter(nameof(ReceiveFailed));
-        if (errno is not (5 or 22 or 90))
+        if (errno is not (5 or 22 or 74 or 90))
         {
             throw new FuzzException($"OpenSSL was told of errno {errno}, which is not about a record.");
         }
+
+        _receiveError = _receiveError is 0 or InputOutput ? errno : _receiveError;
     }
 
     public override bool TryUpdateKey(bool requestPeer, out NativeResult result)
@@ -95,6 +119,40 @@ internal sealed class ModelConnection(SafeSocketHandle socket, World world) : Tl
 
     [UnsafeAccessor(UnsafeAccessorKind.Field, Name = "_keyUpdate")]
     private static extern ref int KeyUpdateOf(ref NativeResult result);
+
+    /// <summary>Reads what precedes a record that the kernel has refused, or fails.</summary>
+    private NativeResult ReadBeforeRefused(Span<byte> buffer, int error)
+    {
+        if (error is not (0 or InputOutput) && world is { BeforeRefused: > 0, IsClosed: false })
+        {
+            throw world.Broken = new FuzzException($"OpenSSL fails although {world.BeforeRefused} bytes precede the refused record.");
+        }
+
+        if (world.BeforeRefused > 0)
+        {
+            world.Hold();
+            return Deliver(buffer, default);
+        }
+
+        if (error == 0 && !world.ReportsRefused)
+        {
+            world.Exhausted = nameof(Read);
+            return new NativeResult { Status = NativeStatus.WantRead };
+        }
+
+        world.ReportsRefused = false;
+        world.Settle(End.Tls);
+        return new NativeResult { Status = NativeStatus.TlsError, Reason = 1 };
+    }
+
+    /// <summary>Delivers data that OpenSSL holds. It may hold further records.</summary>
+    private NativeResult Deliver(Span<byte> buffer, NativeResult result)
+    {
+        result.Status = NativeStatus.Ok;
+        result.Bytes = world.DeliverHeld(buffer);
+        PendingOf(ref result) = world.Held > 0 ? 1 : world.Choices.Take(2);
+        return result;
+    }
 
     /// <summary>
     /// Counts messages. A call of OpenSSL may process a message, and sometimes many, as sent by a peer that wants to

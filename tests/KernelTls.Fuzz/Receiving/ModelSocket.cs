@@ -39,6 +39,11 @@ internal sealed class ModelSocket(Socket socket, World world) : SocketReceiver(s
             throw new FuzzException("A receive that does not wait, though the kernel does not decrypt.");
         }
 
+        if (world.IsRefused)
+        {
+            return ReceiveBeforeRefused(buffer);
+        }
+
         What what = world.Choices.TakeOneOf(What.Fin, What.Data, What.Data, What.Nothing, What.RecordError, What.Loss);
         if (what == What.Nothing)
         {
@@ -71,10 +76,12 @@ internal sealed class ModelSocket(Socket socket, World world) : SocketReceiver(s
     /// <summary>Returns the result. There is no connection to mark as connected.</summary>
     public override SocketReceiveResult Complete(int bytes, SocketError error) => new(bytes, error);
 
+    public override void ClearError() => world.ReportsRefused = false;
+
     public override bool WaitReadable()
     {
         world.Enter(nameof(WaitReadable));
-        world.WaitedInVain = world.Choices.Take(6) == 5;
+        world.WaitedInVain = world.IsRefused ? world.BeforeRefused == 0 : world.Choices.Take(6) == 5;
         return !world.WaitedInVain;
     }
 
@@ -97,6 +104,14 @@ internal sealed class ModelSocket(Socket socket, World world) : SocketReceiver(s
 
     private void Finish(SocketAsyncEventArgs arguments, bool mayCancel)
     {
+        world.Yield();
+        if (world.IsClosed && world.Choices.Take(2) == 1)
+        {
+            BytesOf(arguments) = 0;
+            arguments.SocketError = SocketError.OperationAborted;
+            return;
+        }
+
         if (mayCancel && world.Cancellation is { } cancellation && world.Choices.Take(2) == 1)
         {
             cancellation.Cancel();
@@ -106,6 +121,15 @@ internal sealed class ModelSocket(Socket socket, World world) : SocketReceiver(s
         }
 
         bool waitsOnly = arguments.MemoryBuffer.IsEmpty;
+        if (world.IsRefused && world.Kernel)
+        {
+            SocketReceiveResult last = ReceiveBeforeRefused(arguments.MemoryBuffer.Span)
+                ?? throw new FuzzException("A receive waits, though the kernel has refused a record.");
+            BytesOf(arguments) = last.Bytes;
+            arguments.SocketError = last.Error;
+            return;
+        }
+
         What what = world.Choices.TakeOneOf(What.Fin, What.Data, What.Data, What.RecordError, What.Loss);
         if (waitsOnly && what is What.Fin or What.Data)
         {
@@ -122,20 +146,48 @@ internal sealed class ModelSocket(Socket socket, World world) : SocketReceiver(s
         arguments.SocketError = result.Error;
     }
 
+    /// <summary>Receives what precedes a refused record, then the error that the kernel has stored for it, then nothing.</summary>
+    private SocketReceiveResult? ReceiveBeforeRefused(Span<byte> buffer)
+    {
+        if (world.BeforeRefused > 0)
+        {
+            return Come(What.Data, buffer);
+        }
+
+        if (world.ReportsRefused)
+        {
+            world.ReportsRefused = false;
+            return new SocketReceiveResult(0, SocketError.SocketError);
+        }
+
+        world.Exhausted = nameof(TryReceive);
+        return null;
+    }
+
     private SocketReceiveResult Come(What what, Span<byte> buffer)
+    {
+        SocketReceiveResult result = Receive(what, buffer);
+        world.Yield();
+        return result;
+    }
+
+    private SocketReceiveResult Receive(What what, Span<byte> buffer)
     {
         switch (what)
         {
             case What.Data:
                 return new SocketReceiveResult(world.Deliver(buffer), SocketError.Success);
             case What.RecordError:
-                return new SocketReceiveResult(0, world.Choices.TakeOneOf<SocketError>(s_recordErrors));
+                SocketError recordError = world.Choices.TakeOneOf<SocketError>(s_recordErrors);
+                world.IsRefused |= recordError != SocketError.SocketError;
+                return new SocketReceiveResult(0, recordError);
             case What.Loss:
                 SocketError error = world.Choices.TakeOneOf<SocketError>(s_losses);
                 world.Lose(error);
                 return new SocketReceiveResult(0, error);
             default:
-                if (world.Lost is not null)
+                // A FIN that arrived before the connection was lost is OpenSSL's to judge.
+                if (world.Lost is not null and not SocketError.Shutdown)
                 {
                     world.Settle(End.Lost);
                 }

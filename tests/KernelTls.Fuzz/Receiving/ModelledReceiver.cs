@@ -41,6 +41,7 @@ internal sealed class ModelledReceiver : IDisposable
             _world.CanRekey,
             storeSession: null,
             certificateSent: () => { });
+        _world.Interrupt = Interrupt;
     }
 
     /// <summary>Reads until the end and beyond it: it must remain the end.</summary>
@@ -49,6 +50,7 @@ internal sealed class ModelledReceiver : IDisposable
         object? end = null;
         while (end is null)
         {
+            _world.Yield();
             end = await ReadAsync();
         }
 
@@ -56,7 +58,7 @@ internal sealed class ModelledReceiver : IDisposable
         for (int i = 0; i < 3; i++)
         {
             object? again = await ReadAsync(64);
-            if (!Equals(again, end))
+            if (_world.IsClosed ? again is not ObjectDisposedException : !Equals(again, end))
             {
                 throw new FuzzException($"The end was {end}, and then {again}.");
             }
@@ -73,6 +75,7 @@ internal sealed class ModelledReceiver : IDisposable
         _world.Cancellation = cancellation;
         _world.WaitedInVain = false;
         _world.Exhausted = null;
+        _world.IsReading = true;
         int count;
         try
         {
@@ -99,7 +102,13 @@ internal sealed class ModelledReceiver : IDisposable
         }
         finally
         {
+            _world.IsReading = false;
             _world.ThrowIfBroken();
+        }
+
+        if (_world.IsClosed)
+        {
+            throw new FuzzException($"A read returned {count} bytes although the stream was disposed before.");
         }
 
         for (int i = 0; i < count; i++, _read++)
@@ -113,8 +122,52 @@ internal sealed class ModelledReceiver : IDisposable
         return count == 0 && size > 0 ? true : null;
     }
 
+    /// <summary>Does what another thread may do at any time.</summary>
+    private void Interrupt()
+    {
+        if (_world.End is not null)
+        {
+            return;
+        }
+
+        switch (_choices.Take(48))
+        {
+            case 47:
+                Close();
+                break;
+            case 46:
+                _receiver.DrainControlRecords();
+                break;
+            case 45 when _world.Kernel:
+                _receiver.TakeRefusedRecord(_world.FailSend());
+                break;
+        }
+    }
+
+    /// <summary>Disposes the stream. The socket is closed later, and may receive until then (<see cref="LingeringClose"/>).</summary>
+    private void Close()
+    {
+        _world.IsClosed = true;
+        _receiver.Close();
+        _world.Settle(End.Disposed);
+        if (_choices.Take(2) == 1)
+        {
+            _world.Discard();
+        }
+    }
+
     private void Verify(object end)
     {
+        if (_world.IsClosed)
+        {
+            if (end is not ObjectDisposedException)
+            {
+                throw new FuzzException($"The stream was disposed, and the end is {end}", end as Exception);
+            }
+
+            return;
+        }
+
         if (_read != _world.Delivered)
         {
             throw new FuzzException($"Of {_world.Delivered} bytes {_read} were read before the end: {end}");

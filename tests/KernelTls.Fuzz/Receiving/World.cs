@@ -13,16 +13,47 @@ internal sealed class World(Choices choices, bool kernel, bool canRekey)
     /// </summary>
     private const int MostCalls = 5_000;
 
-    private int _calls;
+    private const int LargestRecord = 16 * 1024;
 
+    private int _calls;
     public Choices Choices { get; } = choices;
 
     public bool Kernel { get; } = kernel;
 
     public bool CanRekey { get; } = canRekey;
 
-    /// <summary>Gets the number of bytes delivered to the receiver.</summary>
+    /// <summary>Gets the number of bytes that the receiver has received, from the socket or from OpenSSL.</summary>
     public long Delivered { get; private set; }
+
+    /// <summary>Gets the position of the first byte that OpenSSL has received and not delivered yet.</summary>
+    public long HeldFrom { get; private set; }
+
+    /// <summary>Gets the number of bytes that OpenSSL has received and not delivered yet.</summary>
+    public int Held { get; private set; }
+
+    /// <summary>Gets or sets a value that indicates whether the stream was disposed.</summary>
+    public bool IsClosed { get; set; }
+
+    /// <summary>Gets or sets a value that indicates whether the kernel has refused a record and reported it. Nothing follows it.</summary>
+    public bool IsRefused { get; set; }
+
+    /// <summary>Gets the number of bytes in the socket that precede the refused record.</summary>
+    public int BeforeRefused { get; private set; }
+
+    /// <summary>Gets or sets a value that indicates whether the kernel reports the refused record to the next receive.</summary>
+    public bool ReportsRefused { get; set; }
+
+    /// <summary>Gets or sets a value that indicates whether a read is in progress.</summary>
+    public bool IsReading { get; set; }
+
+    /// <summary>Gets a value that indicates whether another thread acts.</summary>
+    public bool IsInterrupted { get; private set; }
+
+    /// <summary>Gets or sets what another thread does. It runs between any two steps of the socket and of OpenSSL.</summary>
+    public Action? Interrupt { get; set; }
+
+    /// <summary>Gets the number of bytes that have left the socket.</summary>
+    private long Received { get; set; }
 
     /// <summary>Gets or sets the number of messages since the last data.</summary>
     public int Messages { get; set; }
@@ -53,22 +84,88 @@ internal sealed class World(Choices choices, bool kernel, bool canRekey)
     {
         if (Broken is { } broken)
         {
-            throw broken;
+            throw new FuzzException(broken.Message, broken);
         }
     }
 
-    /// <summary>Fills a part of the buffer with the next bytes of the stream.</summary>
+    /// <summary>Fills a part of the buffer with the next bytes of the socket.</summary>
     public int Deliver(Span<byte> buffer)
     {
         int count = buffer.IsEmpty ? 0 : Choices.TakeSize(buffer.Length);
-        for (int i = 0; i < count; i++)
+        if (IsRefused)
         {
-            buffer[i] = ByteAt(Delivered++);
+            count = Math.Min(count, BeforeRefused);
+            BeforeRefused -= count;
         }
 
-        _calls = 0;
-        Messages = 0;
+        Copy(buffer[..count], Received);
+        Received += count;
         return count;
+    }
+
+    /// <summary>Moves the next bytes of the socket to OpenSSL.</summary>
+    public void Hold()
+    {
+        HeldFrom = Received;
+        Held = Choices.TakeSize(LargestRecord);
+        if (IsRefused)
+        {
+            Held = Math.Min(Held, BeforeRefused);
+            BeforeRefused -= Held;
+        }
+
+        Received += Held;
+    }
+
+    /// <summary>Fills the buffer with bytes that OpenSSL holds.</summary>
+    public int DeliverHeld(Span<byte> buffer)
+    {
+        int count = Math.Min(Held, buffer.Length);
+        Copy(buffer[..count], HeldFrom);
+        HeldFrom += count;
+        Held -= count;
+        return count;
+    }
+
+    /// <summary>Receives bytes that no read gets, as a stream does that waits for the peer's end while it is disposed.</summary>
+    public void Discard() => Received += Choices.TakeSize(LargestRecord);
+
+    /// <summary>
+    /// Fails a send, as the kernel does after it has refused a record: it reports the record to the send and stores another error for
+    /// the next receive. Or the send fails for a reason of its own.
+    /// </summary>
+    /// <returns>The errno of the send.</returns>
+    public int FailSend()
+    {
+        const int Eio = 5, Einval = 22, Emsgsize = 90;
+        if (Lost is null && !IsRefused && Choices.Take(2) == 1)
+        {
+            IsRefused = true;
+            ReportsRefused = true;
+            BeforeRefused = Choices.Take(2) * Choices.TakeSize(LargestRecord);
+            return Choices.TakeOneOf(Eio, Einval, Emsgsize);
+        }
+
+        return Eio;
+    }
+
+    /// <summary>Lets another thread act, if the input chooses so.</summary>
+    public void Yield()
+    {
+        if (!IsInterrupted && Interrupt is { } interrupt)
+        {
+            IsInterrupted = true;
+            Exhausted = null;
+            try
+            {
+                interrupt();
+            }
+            finally
+            {
+                IsInterrupted = false;
+                Exhausted = null;
+            }
+        }
     }
 
     /// <summary>Returns the byte of the stream at a position.</summary>
@@ -77,14 +174,26 @@ internal sealed class World(Choices choices, bool kernel, bool canRekey)
     /// <summary>Counts a call. None may follow the end, and the number without progress is limited.</summary>
     public void Enter(string what)
     {
-        if (End is not null)
+        Yield();
+        if (End is not null && !IsClosed)
         {
             throw Broken = new FuzzException($"{what} was called after the end, which is {End}.");
         }
 
-        if (what == Exhausted)
+        if (IsInterrupted && IsReading && what is not nameof(ModelConnection.ReceiveFailed))
+        {
+            throw Broken = new FuzzException($"{what} is called while a read is in progress, which may receive at the same time.");
+        }
+
+        // One call too many does no harm where nothing is waited for.
+        if (what == Exhausted && !IsInterrupted)
         {
             throw Broken = new FuzzException($"{what} is asked again, though it said that nothing is there.");
+        }
+
+        if (IsRefused && !ReportsRefused && BeforeRefused == 0 && what is (nameof(ModelSocket.Start) or nameof(ModelSocket.WaitReadable)))
+        {
+            throw Broken = new FuzzException($"{what} waits, though the kernel has refused a record.");
         }
 
         if (Lost is not null && what is (nameof(ModelSocket.Start) or nameof(ModelSocket.WaitReadable)))
@@ -114,4 +223,16 @@ internal sealed class World(Choices choices, bool kernel, bool canRekey)
 
     /// <summary>Determines how the reader must end.</summary>
     public void Settle(End end) => End ??= end;
+
+    private void Copy(Span<byte> buffer, long position)
+    {
+        for (int i = 0; i < buffer.Length; i++)
+        {
+            buffer[i] = ByteAt(position + i);
+        }
+
+        Delivered += buffer.Length;
+        _calls = 0;
+        Messages = 0;
+    }
 }
