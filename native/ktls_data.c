@@ -22,7 +22,7 @@ enum
 #define MAX_SEGMENTS 64
 #define RECORD_SIZE 16384 /* maximum plaintext length (RFC 8446, section 5.1) */
 
-int32_t KtlsNative_SocketReceive(int32_t socket, uint8_t* buffer, int32_t capacity, int32_t* received)
+static int32_t Receive(int32_t socket, uint8_t* buffer, int32_t capacity, int flags, int32_t* received)
 {
     if (received == NULL)
     {
@@ -37,7 +37,7 @@ int32_t KtlsNative_SocketReceive(int32_t socket, uint8_t* buffer, int32_t capaci
     ssize_t count;
     do
     {
-        count = recv(socket, buffer, (size_t)capacity, MSG_DONTWAIT);
+        count = recv(socket, buffer, (size_t)capacity, MSG_DONTWAIT | flags);
     } while (count < 0 && errno == EINTR);
     if (count < 0)
     {
@@ -45,6 +45,16 @@ int32_t KtlsNative_SocketReceive(int32_t socket, uint8_t* buffer, int32_t capaci
     }
     *received = (int32_t)count;
     return 0;
+}
+
+int32_t KtlsNative_SocketReceive(int32_t socket, uint8_t* buffer, int32_t capacity, int32_t* received)
+{
+    return Receive(socket, buffer, capacity, 0, received);
+}
+
+int32_t KtlsNative_SocketPeek(int32_t socket, uint8_t* buffer, int32_t capacity, int32_t* received)
+{
+    return Receive(socket, buffer, capacity, MSG_PEEK, received);
 }
 
 /* Returns the number of segments that contain the first size bytes. *last is set to the number of these bytes in the

@@ -183,6 +183,10 @@ KTLS_EXPORT void KtlsNative_ContextFree(KtlsContext* context);
 KTLS_EXPORT int32_t KtlsNative_ConnectionCreate(
     KtlsContext* context, int32_t socket, const char* serverName, KtlsConnection** connection, KtlsResult* result);
 
+/* Makes the connection use another descriptor of the same socket (KtlsNative_SocketDuplicate). Later calls must pass
+ * that one, and return EBADF for the first, which may be closed. Returns EBADF if socket is not the connection's. */
+KTLS_EXPORT int32_t KtlsNative_ConnectionMove(KtlsConnection* connection, int32_t socket, int32_t duplicate);
+
 /* Frees the SSL without touching the socket. NULL is allowed. */
 KTLS_EXPORT void KtlsNative_ConnectionFree(KtlsConnection* connection);
 
@@ -321,6 +325,18 @@ KTLS_EXPORT int32_t KtlsNative_ReceiveFailed(KtlsConnection* connection, int32_t
  * EMSGSIZE or EINVAL if the kernel rejects the next record; the kernel's parser reports this only once. After each of
  * these four errors, call KtlsNative_ReceiveFailed before KtlsNative_Read. */
 KTLS_EXPORT int32_t KtlsNative_SocketReceive(int32_t socket, uint8_t* buffer, int32_t capacity, int32_t* received);
+
+/* Calls recv(2) once with MSG_PEEK, without waiting, whatever the mode of the descriptor. Before the handshake only.
+ * Returns 0 with *received 0 on FIN, and EAGAIN if nothing has arrived. */
+KTLS_EXPORT int32_t KtlsNative_SocketPeek(int32_t socket, uint8_t* buffer, int32_t capacity, int32_t* received);
+
+/* Receives and discards what has arrived, without waiting: bytes, or records of any type if the kernel decrypts. Returns
+ * 0 on FIN, EAGAIN if more may arrive, and EFBIG once limit bytes (1 or more) are discarded. Other errors are those of
+ * recvmsg(2). *discarded is set in any case. */
+KTLS_EXPORT int32_t KtlsNative_SocketDiscard(int32_t socket, int64_t limit, int64_t* discarded);
+
+/* Duplicates the descriptor (F_DUPFD_CLOEXEC), so that the caller's can be closed without the end of the connection. */
+KTLS_EXPORT int32_t KtlsNative_SocketDuplicate(int32_t socket, int32_t* duplicate);
 
 /* Sends 1 to 64 segments with sendmsg(2), so that small segments share a record. More than one record is sent with two
  * calls, the first of them with MSG_MORE, so that records share TCP segments. *sent is less than the total if the send

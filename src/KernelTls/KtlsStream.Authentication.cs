@@ -21,6 +21,7 @@ public partial class KtlsStream
     private ExceptionDispatchInfo? _handshakeFailure;
     private bool _peerRefused;
     private Socket? _lingeringSocket;
+    private bool _hasFirstRecord;
 
     /// <summary>
     /// Performs the TLS handshake as a client and blocks until it completes. The inner stream's timeouts limit each
@@ -149,6 +150,12 @@ public partial class KtlsStream
     /// </summary>
     internal void DisableKernelTls(KtlsFallbackReason reason) => _managedByCaller = reason;
 
+    /// <summary>
+    /// Records that the caller has waited for the client's first record by <see cref="FirstRecord.WaitAsync"/>. Call it before the
+    /// handshake.
+    /// </summary>
+    internal void SkipWaitForFirstRecord() => _hasFirstRecord = true;
+
     private bool TryPrepareClient(SslClientAuthenticationOptions options, [NotNullWhen(true)] out TlsHandshake? handshake)
     {
         ArgumentNullException.ThrowIfNull(options);
@@ -212,7 +219,7 @@ public partial class KtlsStream
             {
                 ClaimHandshake();
                 _isServer = isServer;
-                handshake = new TlsHandshake(socket!, context, settings, this, _options);
+                handshake = new TlsHandshake(socket!, context, settings, this, _options) { HasFirstRecord = _hasFirstRecord };
                 return true;
             }
         }

@@ -2,6 +2,7 @@ using System.Diagnostics.CodeAnalysis;
 using System.Net.Security;
 using System.Net.Sockets;
 using KernelTls.Handshake;
+using KernelTls.Interop;
 using KernelTls.IO;
 using KernelTls.Offload;
 
@@ -27,8 +28,7 @@ namespace KernelTls;
 /// Two behaviors differ from <see cref="SslStream"/> on purpose. First, if the peer closes the connection without the
 /// close_notify alert (RFC 8446, section 6.1), a read throws an <see cref="IOException"/> instead of reporting the end
 /// of the stream, because data may be missing. <see cref="KtlsOptions.AllowTruncation"/> restores the behavior of
-/// <see cref="SslStream"/>. Second, Dispose sends close_notify and waits at most three seconds for space in the send
-/// buffer.
+/// <see cref="SslStream"/>. Second, Dispose sends close_notify.
 /// </para>
 /// </remarks>
 public partial class KtlsStream : SslStream
@@ -207,10 +207,11 @@ public partial class KtlsStream : SslStream
         }
     }
 
-    /// <summary>Sends close_notify if it was not sent, and closes the stream.</summary>
+    /// <summary>Sends close_notify if it was not sent, and closes the stream. Waits for nothing that the peer does.</summary>
     /// <remarks>
-    /// Waits at most three seconds for space in the send buffer. If this end refused the handshake, waits at most one
-    /// second until the peer has closed the connection, so that the alert is not lost.
+    /// If the stream owns the socket, and the send buffer has no space for close_notify, close_notify is sent in the background within
+    /// three seconds, or not at all. If this end refused the handshake, the connection stays open in the background until the
+    /// peer has closed it, for at most one second, so that the alert is not lost.
     /// </remarks>
     /// <param name="disposing"><see langword="false"/> if called by the finalizer.</param>
     protected override void Dispose(bool disposing)
@@ -222,18 +223,13 @@ public partial class KtlsStream : SslStream
         else if (TryBeginDispose())
         {
             // The order matters: send close_notify, close the socket to end pending operations, then free the SSL*.
-            _session?.Close();
-            if (_lingeringSocket is { } socket && !LeaveInnerStreamOpen)
-            {
-                LingeringClose.Complete(socket);
-            }
-
+            Linger(_session?.Close() ?? true);
             base.Dispose(disposing);
             _session?.Dispose();
         }
     }
 
-    /// <summary>Sends close_notify if it was not sent, and closes the stream without blocking a thread.</summary>
+    /// <inheritdoc cref="Dispose(bool)" path="/summary"/>
     /// <inheritdoc cref="Dispose(bool)" path="/remarks"/>
     /// <returns>A task that represents the operation.</returns>
     [SuppressMessage("Usage", "CA1816", Justification = "The base class suppresses finalization.")]
@@ -241,24 +237,40 @@ public partial class KtlsStream : SslStream
     {
         if (TryBeginDispose())
         {
-            if (_session is { } session)
-            {
-                await session.CloseAsync().ConfigureAwait(false);
-            }
-
-            if (_lingeringSocket is { } socket && !LeaveInnerStreamOpen)
-            {
-                await LingeringClose.CompleteAsync(socket).ConfigureAwait(false);
-            }
-
+            Linger(_session is not { } session || await session.CloseAsync().ConfigureAwait(false));
             await base.DisposeAsync().ConfigureAwait(false);
             _session?.Dispose();
         }
     }
 
-    /// <summary>Makes Dispose and DisposeAsync wait for the peer's end (<see cref="LingeringClose"/>).</summary>
+    /// <summary>Makes Dispose and DisposeAsync leave the connection open until the peer ends it (<see cref="LingeringClose"/>).</summary>
     /// <param name="socket">The stream's socket.</param>
     internal void LingerOnDispose(Socket socket) => _lingeringSocket = socket;
 
     private bool TryBeginDispose() => !Interlocked.Exchange(ref _disposed, true);
+
+    /// <summary>Hands the connection over if it must not end yet, and closes the socket in that case if the stream owns it.</summary>
+    private void Linger(bool isCloseNotifyDone)
+    {
+        if (LeaveInnerStreamOpen)
+        {
+            return;
+        }
+
+        if (!isCloseNotifyDone && Owns(_session!.Socket))
+        {
+            _session.LingerToClose();
+        }
+        else if (_lingeringSocket is { } socket)
+        {
+            LingeringClose.Begin(socket, Owns(socket));
+        }
+    }
+
+    /// <summary>Returns whether this stream closes the socket, as far as that can be known.</summary>
+    private bool Owns(Socket socket) =>
+        InnerStream is NetworkStream stream
+        && stream.GetType() == typeof(NetworkStream)
+        && stream.Socket == socket
+        && RuntimeInternals.OwnsSocket(stream);
 }

@@ -93,7 +93,9 @@ internal sealed class ServerStream(NetworkStream socket, TlsEndpoint endpoint, D
         using CancellationTokenSource either = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, connection.ConnectionClosed);
         try
         {
-            return await ClientHelloPeek.ReadAsync(connection.Socket, either.Token).ConfigureAwait(false);
+            byte[] record = await ClientHelloPeek.ReadAsync(connection.Socket, either.Token).ConfigureAwait(false);
+            SkipWaitForFirstRecord();
+            return record;
         }
         catch (OperationCanceledException e) when (connection.AbortReason is { } reason)
         {

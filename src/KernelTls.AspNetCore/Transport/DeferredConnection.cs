@@ -2,6 +2,7 @@ using System.Buffers;
 using System.IO.Pipelines;
 using System.Net;
 using System.Net.Sockets;
+using KernelTls.IO;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Connections.Features;
 using Microsoft.AspNetCore.Http.Features;
@@ -182,6 +183,8 @@ internal sealed class DeferredConnection :
         }
         else
         {
+            // A wait holds the handle. .NET would then disconnect the socket, as kernel TLS cannot on every kernel.
+            SocketReadiness.EndWaits(_socket.SafeHandle);
             _socket.Close(timeout: 0);
         }
 

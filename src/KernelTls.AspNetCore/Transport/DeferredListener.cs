@@ -2,6 +2,7 @@ using System.Buffers;
 using System.Net;
 using System.Net.Sockets;
 using KernelTls.AspNetCore.Internals;
+using KernelTls.IO;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
 using Microsoft.Extensions.Logging;
@@ -11,6 +12,9 @@ namespace KernelTls.AspNetCore.Transport;
 /// <summary>Accepts connections whose I/O starts on first use.</summary>
 internal sealed class DeferredListener : IConnectionListener
 {
+    /// <summary>A little more than the time for which a client of HTTP/2 is let finish.</summary>
+    private static readonly TimeSpan s_lingerLimit = TimeSpan.FromSeconds(2);
+
     private readonly SocketTransportOptions _options;
     private readonly IMemoryPoolFactory<byte>? _memory;
     private readonly SocketConnectionContextFactory _stock;
@@ -130,7 +134,11 @@ internal sealed class DeferredListener : IConnectionListener
         return ValueTask.CompletedTask;
     }
 
-    public ValueTask DisposeAsync()
+    /// <summary>
+    /// Also waits for connections that remain open after their end (<see cref="LingeringClose"/>), because the process may exit next,
+    /// which would close them with unread data.
+    /// </summary>
+    public async ValueTask DisposeAsync()
     {
         _socket.Dispose();
         _stock.Dispose();
@@ -139,7 +147,7 @@ internal sealed class DeferredListener : IConnectionListener
             Array.ForEach(_pools.Value, p => p.Dispose());
         }
 
-        return ValueTask.CompletedTask;
+        await LingeringClose.WhenAllEnded().WaitAsync(s_lingerLimit).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
     }
 
     private MemoryPool<byte>[] CreatePools()

@@ -56,6 +56,19 @@ internal sealed class TlsHandshake : IDisposable
     public async Task<TlsSession> RunAsync(CancellationToken cancellationToken)
     {
         cancellationToken.ThrowIfCancellationRequested();
+        _transport.ApplyBusyPoll(_socket);
+        if (IsServer)
+        {
+            if (!HasFirstRecord)
+            {
+                await WaitForClientAsync(cancellationToken).ConfigureAwait(false);
+            }
+        }
+        else
+        {
+            MakeNonBlocking();
+        }
+
         Begin();
         while (!Step(out NativeStatus wanted))
         {
@@ -87,8 +100,10 @@ internal sealed class TlsHandshake : IDisposable
     /// <summary>Performs the handshake and blocks until it completes. The socket's timeouts limit each wait.</summary>
     public TlsSession Run()
     {
+        _transport.ApplyBusyPoll(_socket);
+        bool isLate = IsServer && !FirstRecord.Wait(_receiver);
+        MakeNonBlocking();
         Begin();
-        bool isLate = false;
         while (!Step(out NativeStatus wanted))
         {
             if (isLate && wanted == NativeStatus.WantRead)
@@ -130,6 +145,12 @@ internal sealed class TlsHandshake : IDisposable
 
     public bool IsServer => _settings.IsServer;
 
+    /// <summary>
+    /// Gets or sets a value that indicates whether the caller has waited for the client's first record by
+    /// <see cref="FirstRecord.WaitAsync"/>.
+    /// </summary>
+    public bool HasFirstRecord { get; set; }
+
     /// <summary>Gets the socket if this end sent the peer a fatal alert; otherwise <see langword="null"/>.</summary>
     public Socket? AlertedSocket { get; private set; }
 
@@ -139,16 +160,31 @@ internal sealed class TlsHandshake : IDisposable
     /// <summary>Client: gets the name as given by the caller. Server: empty.</summary>
     public string TargetHost => _settings.GivenHost;
 
-    /// <summary>Binds OpenSSL to the socket. From here on both .NET and OpenSSL use it.</summary>
-    private void Begin()
+    /// <summary>Waits until the client has sent a record, which also makes the descriptor non-blocking.</summary>
+    private async ValueTask WaitForClientAsync(CancellationToken cancellationToken)
     {
-        SocketReadiness.Prepare();
-        _transport.ApplyBusyPoll(_socket);
         try
         {
-            // OpenSSL must never block inside a record, so the descriptor must be non-blocking. An asynchronous
-            // operation makes .NET set that mode permanently and emulate blocking in synchronous operations. Sending
-            // nothing is the cheapest such operation.
+            await FirstRecord.WaitAsync(_receiver, keepsRecord: false, cancellationToken).ConfigureAwait(false);
+        }
+        catch (SocketException e)
+        {
+            throw TlsErrors.Socket(Failed, e.SocketErrorCode);
+        }
+        catch (ObjectDisposedException)
+        {
+            throw TlsErrors.Socket(Failed, SocketError.OperationAborted);
+        }
+    }
+
+    /// <summary>
+    /// Makes the descriptor non-blocking, because OpenSSL must never block inside a record. An asynchronous operation makes .NET
+    /// set that mode permanently and emulate blocking in synchronous operations. Sending nothing is the cheapest such operation.
+    /// </summary>
+    private void MakeNonBlocking()
+    {
+        try
+        {
             ValueTask<int> nothing = _socket.SendAsync(ReadOnlyMemory<byte>.Empty, SocketFlags.None);
             if (!nothing.IsCompletedSuccessfully)
             {
@@ -160,7 +196,12 @@ internal sealed class TlsHandshake : IDisposable
             // The peer closed the connection before the handshake.
             throw TlsErrors.Socket(Failed, e.SocketErrorCode);
         }
+    }
 
+    /// <summary>Binds OpenSSL to the socket. From here on both .NET and OpenSSL use it.</summary>
+    private void Begin()
+    {
+        SocketReadiness.Prepare();
         _connection = TlsConnection.Create(_context, _socket.SafeHandle, _settings.ServerName);
         if (_settings.Resumes)
         {

@@ -1,17 +1,12 @@
-using System.Net.Sockets;
 using KernelTls.Interop;
 
 namespace KernelTls.IO;
 
 /// <summary>
-/// Sends close_notify (RFC 8446, section 6.1) when the application shuts the sending half down, or when it disposes the stream and
-/// the send buffer has room in time.
+/// Sends close_notify (RFC 8446, section 6.1) when the application shuts the sending half down, or when it disposes the stream.
 /// </summary>
-internal sealed class CloseSender(TlsConnection connection, Socket socket, SendGate gate, OpenSslWriter writer)
+internal sealed class CloseSender(TlsConnection connection, SendGate gate, OpenSslWriter writer)
 {
-    /// <summary>The time that <see cref="Close"/> waits for room in the send buffer. Without close_notify the peer would detect a truncation.</summary>
-    private static readonly TimeSpan s_limit = TimeSpan.FromSeconds(3);
-
     /// <summary>Sends close_notify after all data. Nothing can be sent afterwards. Receiving is not affected.</summary>
     public async Task ShutdownAsync()
     {
@@ -28,83 +23,57 @@ internal sealed class CloseSender(TlsConnection connection, Socket socket, SendG
         }
     }
 
-    /// <summary>Sends close_notify if it was not sent, waiting at most three seconds for room, and ends all waits.</summary>
-    public void Close()
+    /// <summary>Sends close_notify if it was not sent, without waiting, and ends all waits.</summary>
+    /// <returns>False if there is no room for it: <see cref="LingeringClose"/> may send it later.</returns>
+    public bool Close()
     {
-        if (TryEnter())
-        {
-            TrySend(() => socket.Poll(s_limit, SelectMode.SelectWrite));
-            gate.ExitClosed();
-        }
-
+        bool isDone = TrySend();
         gate.EndWaits();
+        return isDone;
     }
 
-    /// <summary>Sends close_notify like <see cref="Close"/>, without blocking a thread.</summary>
-    public async ValueTask CloseAsync()
+    /// <summary>Does the same as <see cref="Close"/>, but continues the waiting operations on other threads.</summary>
+    public async ValueTask<bool> CloseAsync()
     {
-        if (TryEnter())
-        {
-            if (!TrySend(static () => false))
-            {
-                await SendLaterAsync().ConfigureAwait(false);
-            }
-
-            gate.ExitClosed();
-        }
-
+        bool isDone = TrySend();
         await gate.EndWaitsAsync().ConfigureAwait(false);
+        return isDone;
     }
 
-    /// <summary>Takes the last turn. Returns <see langword="false"/> if a send is in progress: the disposal aborts it, and the peer must detect a truncation.</summary>
-    private bool TryEnter()
+    /// <summary>
+    /// Takes the last turn. If a send is in progress, the disposal aborts it, and nothing is sent: the peer must detect a truncation. A
+    /// failure ends the attempt, because the connection ends anyway.
+    /// </summary>
+    private bool TrySend()
     {
         if (!gate.TryEnter())
         {
-            return false;
+            return true;
         }
 
-        if (gate.IsOpen)
+        try
         {
+            if (!gate.IsOpen)
+            {
+                return true;
+            }
+
             gate.Close();
-            return true;
+            if (!connection.IsSocketClosed)
+            {
+                return connection.Shutdown().Status != NativeStatus.WantWrite;
+            }
+        }
+        catch (Exception e) when (e is ObjectDisposedException or IOException)
+        {
+            // Broken below.
+        }
+        finally
+        {
+            gate.ExitClosed();
         }
 
-        gate.ExitClosed();
-        return false;
-    }
-
-    /// <summary>Returns <see langword="false"/> if the send buffer is still full. A failure ends the attempt, because the connection ends anyway.</summary>
-    private bool TrySend(Func<bool> waitForRoom)
-    {
-        if (connection.IsSocketClosed)
-        {
-            gate.Break();
-            return true;
-        }
-
-        try
-        {
-            return connection.Shutdown().Status != NativeStatus.WantWrite
-                || (waitForRoom() && connection.Shutdown().Status != NativeStatus.WantWrite);
-        }
-        catch (Exception e) when (e is ObjectDisposedException or IOException or SocketException)
-        {
-            gate.Break();
-            return true;
-        }
-    }
-
-    private async Task SendLaterAsync()
-    {
-        using CancellationTokenSource limit = new(s_limit);
-        try
-        {
-            await writer.WriteAsync(static c => c.Shutdown(), limit.Token).ConfigureAwait(false);
-        }
-        catch (Exception e) when (e is ObjectDisposedException or IOException or OperationCanceledException)
-        {
-            gate.Break();
-        }
+        gate.Break();
+        return true;
     }
 }

@@ -1,81 +1,239 @@
-using System.Buffers;
-using System.Diagnostics;
 using System.Net.Sockets;
+using KernelTls.Interop;
 
 namespace KernelTls.IO;
 
-/// <summary>Lets the peer read what this end has sent before the socket is closed.</summary>
+/// <summary>Ends a connection after its stream was disposed, without anyone waiting for the peer.</summary>
 /// <remarks>
+/// <para>
 /// Closing a socket with unread data, or data that arrives after that, resets the connection (RFC 1122, section
 /// 4.2.2.13). The peer may then lose what it has not read yet: the alert that ended a handshake, or the last responses of
 /// HTTP/2. This end therefore sends its FIN and discards incoming data until the peer closes as well, for at most one
-/// second and at most 256 KiB.
+/// second and at most 256 KiB. Before that, close_notify may wait three seconds for space in the send buffer.
+/// </para>
+/// <para>
+/// All that happens on another descriptor of the socket, which this class owns. The stream's own is closed at once. At
+/// most <see cref="MaxCount"/> connections are open in this way. The next one closes the oldest of them, so that peers who stay
+/// cannot exhaust the descriptors of the process.
+/// </para>
 /// </remarks>
-internal static class LingeringClose
+internal sealed class LingeringClose
 {
-    private const int MaxBytes = 256 * 1024;
-    private const int BufferSize = 8 * 1024;
+    /// <summary>The number of connections that may be open after their streams were disposed.</summary>
+    public const int MaxCount = 1024;
 
+    private const int MaxBytes = 256 * 1024;
+
+    private static readonly TimeSpan s_closeLimit = TimeSpan.FromSeconds(3);
     private static readonly TimeSpan s_limit = TimeSpan.FromSeconds(1);
 
-    public static async Task CompleteAsync(Socket socket)
+    private static readonly Lock s_lock = new();
+    private static readonly LinkedList<LingeringClose> s_open = [];
+
+    private readonly Socket _socket;
+    private readonly TlsConnection? _connection;
+    private readonly LinkedListNode<LingeringClose> _node;
+    private readonly TaskCompletionSource _ended = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private long _bytesLeft = MaxBytes;
+
+    /// <param name="socket">The other descriptor.</param>
+    /// <param name="connection">The connection that must still send close_notify, or <see langword="null"/>.</param>
+    private LingeringClose(Socket socket, TlsConnection? connection)
     {
-        byte[] buffer = ArrayPool<byte>.Shared.Rent(BufferSize);
-        try
+        _socket = socket;
+        _connection = connection;
+        _node = new LinkedListNode<LingeringClose>(this);
+    }
+
+    /// <summary>Gets the number of connections that are open after their streams were disposed.</summary>
+    public static int Count
+    {
+        get
         {
-            using CancellationTokenSource limit = new(s_limit);
-            socket.Shutdown(SocketShutdown.Send);
-            int received;
-            for (int total = 0; total < MaxBytes; total += received)
+            lock (s_lock)
             {
-                received = await socket.ReceiveAsync(buffer, limit.Token).ConfigureAwait(false);
-                if (received == 0)
-                {
-                    return;
-                }
+                return s_open.Count;
             }
-        }
-        catch (Exception e) when (e is SocketException or ObjectDisposedException or OperationCanceledException)
-        {
-            // The peer reset the connection, the socket was closed, or the time is over. Nothing more can be done.
-        }
-        finally
-        {
-            ArrayPool<byte>.Shared.Return(buffer);
         }
     }
 
-    /// <summary>Does the same as <see cref="CompleteAsync"/>, blocking.</summary>
-    public static void Complete(Socket socket)
+    /// <summary>Sends this end's FIN and discards what has arrived. If the peer has not closed yet, goes on without the caller.</summary>
+    /// <param name="socket">The stream's socket.</param>
+    /// <param name="ownsSocket">
+    /// Whether the stream closes the socket. If so, it is closed here, because NetworkStream would first shut down both
+    /// directions, and then data that arrives resets the connection.
+    /// </param>
+    public static void Begin(Socket socket, bool ownsSocket)
     {
-        byte[] buffer = ArrayPool<byte>.Shared.Rent(BufferSize);
         try
         {
-            long started = Stopwatch.GetTimestamp();
             socket.Shutdown(SocketShutdown.Send);
-            int received;
-            for (int total = 0; total < MaxBytes; total += received)
+            long left = MaxBytes;
+            if (Discard(socket, ref left) && TryDuplicate(socket) is { } other)
             {
-                TimeSpan left = s_limit - Stopwatch.GetElapsedTime(started);
-                if (left <= TimeSpan.Zero || !socket.Poll(left, SelectMode.SelectRead))
+                if (ownsSocket)
                 {
-                    return;
+                    socket.Dispose();
                 }
 
-                received = socket.Receive(buffer);
-                if (received == 0)
-                {
-                    return;
-                }
+                new LingeringClose(other, null) { _bytesLeft = left }.Start();
             }
         }
         catch (Exception e) when (e is SocketException or ObjectDisposedException)
         {
-            // See CompleteAsync.
+            // The peer reset the connection, or the socket was closed. Nothing more can be done.
+        }
+    }
+
+    /// <summary>Sends close_notify as soon as there is room for it, and then does the same as <see cref="Begin"/>.</summary>
+    /// <param name="socket">The stream's socket, which the stream owns. It is closed.</param>
+    /// <param name="connection">The connection. If the result is true, it is freed with the other descriptor.</param>
+    /// <returns>False if there is no other descriptor. Nothing was changed then.</returns>
+    public static bool TryBegin(Socket socket, TlsConnection connection)
+    {
+        Socket? other = null;
+        TlsConnection? moved = null;
+        try
+        {
+            other = TryDuplicate(socket);
+            if (other is null)
+            {
+                return false;
+            }
+
+            moved = connection.MoveTo(other.SafeHandle);
+            SafeSocketHandle handle = socket.SafeHandle;
+            SocketReadiness.EndWaits(handle);
+
+            // Reads that are pending end with the descriptor. They must not make .NET reset the connection.
+            RuntimeInternals.TrackShutdown(handle);
+            socket.Dispose();
+            new LingeringClose(other, moved).Start();
+            return true;
+        }
+        catch (Exception e) when (e is SocketException or ObjectDisposedException or IOException)
+        {
+            // See Begin.
+            other?.Dispose();
+            moved?.Dispose();
+            return false;
+        }
+    }
+
+    /// <summary>Returns a task that completes when the connections that are open now have ended.</summary>
+    public static Task WhenAllEnded()
+    {
+        lock (s_lock)
+        {
+            return Task.WhenAll(s_open.Select(o => o._ended.Task));
+        }
+    }
+
+    /// <summary>Discards what has arrived. Returns whether more may arrive: the peer has not closed, and may send more.</summary>
+    private static unsafe bool Discard(Socket socket, ref long left)
+    {
+        long discarded;
+        int errno = KtlsNative.KtlsNative_SocketDiscard(socket.SafeHandle, left, &discarded);
+        left -= discarded;
+        return errno == Errno.Again && left > 0;
+    }
+
+    /// <summary>
+    /// Returns another descriptor of the socket, or null if the process has none left, or if its owner has set how it is to
+    /// be closed (SO_LINGER).
+    /// </summary>
+    private static unsafe Socket? TryDuplicate(Socket socket)
+    {
+        int descriptor;
+        if (socket.LingerState is { Enabled: true }
+            || KtlsNative.KtlsNative_SocketDuplicate(socket.SafeHandle, &descriptor) != 0)
+        {
+            return null;
+        }
+
+        SafeSocketHandle handle = new(descriptor, ownsHandle: true);
+        try
+        {
+            return new Socket(handle);
+        }
+        catch (SocketException)
+        {
+            handle.Dispose();
+            throw;
+        }
+    }
+
+    private void Start()
+    {
+        LingeringClose? oldest = null;
+        lock (s_lock)
+        {
+            s_open.AddLast(_node);
+            if (s_open.Count > MaxCount)
+            {
+                oldest = s_open.First!.Value;
+                s_open.RemoveFirst();
+            }
+        }
+
+        oldest?.Close();
+        if (ExecutionContext.IsFlowSuppressed())
+        {
+            _ = RunAsync();
+        }
+        else
+        {
+            // Nothing of the caller may live as long as the peer wishes.
+            using AsyncFlowControl flow = ExecutionContext.SuppressFlow();
+            _ = RunAsync();
+        }
+    }
+
+    private async Task RunAsync()
+    {
+        try
+        {
+            if (_connection is not null)
+            {
+                await SendCloseNotifyAsync(_connection).ConfigureAwait(false);
+                _socket.Shutdown(SocketShutdown.Send);
+            }
+
+            using CancellationTokenSource limit = new(s_limit);
+            while (Discard(_socket, ref _bytesLeft))
+            {
+                await SocketReadiness.WaitToReadAsync(_socket.SafeHandle, limit.Token).ConfigureAwait(false);
+            }
+        }
+        catch (Exception e) when (e is SocketException or ObjectDisposedException or OperationCanceledException or IOException)
+        {
+            // The peer reset the connection, a newer one displaced it, or the time is over.
         }
         finally
         {
-            ArrayPool<byte>.Shared.Return(buffer);
+            Close();
+            _connection?.Dispose();
+            lock (s_lock)
+            {
+                _node.List?.Remove(_node);
+            }
+
+            _ended.SetResult();
         }
+    }
+
+    private async Task SendCloseNotifyAsync(TlsConnection connection)
+    {
+        using CancellationTokenSource limit = new(s_closeLimit);
+        while (connection.Shutdown().Status == NativeStatus.WantWrite)
+        {
+            await SocketReadiness.WaitToWriteAsync(_socket.SafeHandle, limit.Token).ConfigureAwait(false);
+        }
+    }
+
+    private void Close()
+    {
+        SocketReadiness.EndWaits(_socket.SafeHandle);
+        _socket.Dispose();
     }
 }

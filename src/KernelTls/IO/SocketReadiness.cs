@@ -67,6 +67,26 @@ internal static class SocketReadiness
     public static Task WaitToReadAsync(SafeSocketHandle socket, CancellationToken cancellationToken) =>
         WaitAsync(socket, NativeWait.Readable, cancellationToken);
 
+    /// <summary>Ends all waits on a socket and releases its handle, for a caller that closes the socket next.</summary>
+    public static void EndWaits(SafeSocketHandle socket)
+    {
+        SocketWait? wait;
+        lock (s_lock)
+        {
+            if (!s_waits.TryGetValue(socket, out wait))
+            {
+                return;
+            }
+
+            Remove(wait);
+        }
+
+        foreach (TaskCompletionSource waiter in wait.Waiters)
+        {
+            waiter.TrySetResult();
+        }
+    }
+
     private static async Task WaitAsync(SafeSocketHandle socket, NativeWait what, CancellationToken cancellationToken)
     {
         TaskCompletionSource waiter = new(TaskCreationOptions.RunContinuationsAsynchronously);

@@ -17,14 +17,21 @@ namespace KernelTls.IO;
 /// </remarks>
 internal partial class TlsConnection : IDisposable
 {
-    private readonly Lock _lock = new();
+    private readonly Lock _lock;
     private readonly SafeTlsConnectionHandle _handle;
     private readonly SafeSocketHandle _socket;
+    private volatile bool _moved;
 
     protected TlsConnection(SafeTlsConnectionHandle handle, SafeSocketHandle socket)
+        : this(handle, socket, new Lock())
+    {
+    }
+
+    private TlsConnection(SafeTlsConnectionHandle handle, SafeSocketHandle socket, Lock @lock)
     {
         _handle = handle;
         _socket = socket;
+        _lock = @lock;
     }
 
     public SafeSocketHandle Socket => _socket;
@@ -44,12 +51,31 @@ internal partial class TlsConnection : IDisposable
         int errno = KtlsNative.KtlsNative_ConnectionCreate(context, socket, serverName, &connection, &result);
         if (errno != 0)
         {
-            throw TlsErrors.Call("binding OpenSSL to the socket", errno);
+            // The peer may have reset the connection after its first bytes.
+            throw errno == Errno.NotConnected
+                ? TlsErrors.Socket("The TLS handshake failed", SocketError.NotConnected)
+                : TlsErrors.Call("binding OpenSSL to the socket", errno);
         }
 
         return result.Status == NativeStatus.Ok
             ? new TlsConnection(new SafeTlsConnectionHandle(connection), socket)
             : throw TlsErrors.Handshake(result);
+    }
+
+    /// <summary>
+    /// Binds the SSL* to another descriptor of the same socket, and returns its new owner. On this instance only Dispose
+    /// is allowed afterwards, and does nothing; other calls fail.
+    /// </summary>
+    /// <exception cref="IOException">The SSL* is not bound to this instance's socket.</exception>
+    /// <exception cref="ObjectDisposedException">A socket is closed.</exception>
+    public TlsConnection MoveTo(SafeSocketHandle socket)
+    {
+        lock (_lock)
+        {
+            Check(KtlsNative.KtlsNative_ConnectionMove(_handle, _socket, socket));
+            _moved = true;
+            return new TlsConnection(_handle, socket, _lock);
+        }
     }
 
     /// <summary>
@@ -173,7 +199,13 @@ internal partial class TlsConnection : IDisposable
     /// <summary>
     /// Frees the SSL* now or, if a call is in progress, at its end. Takes no lock, so it never waits.
     /// </summary>
-    public void Dispose() => _handle.Dispose();
+    public void Dispose()
+    {
+        if (!_moved)
+        {
+            _handle.Dispose();
+        }
+    }
 
     internal static SslProtocols ToSslProtocols(int version) => version switch
     {

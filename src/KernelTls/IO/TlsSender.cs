@@ -36,7 +36,7 @@ internal sealed class TlsSender
         _keys = new SendKeys(_gate, _openSsl, socket, keyUpdates, recordLimit);
         _openSslSender = new OpenSslSender(_openSsl, _keys);
         _files = new FileSender(connection, socket, kernel, _openSsl, _kernelWriter, _keys);
-        _closing = new CloseSender(connection, socket, _gate, _openSsl);
+        _closing = new CloseSender(connection, _gate, _openSsl);
         _failures = new SendFailures(kernel, _gate);
     }
 
@@ -287,10 +287,10 @@ internal sealed class TlsSender
     public Task ShutdownAsync() => _closing.ShutdownAsync();
 
     /// <inheritdoc cref="CloseSender.Close"/>
-    public void Close() => _closing.Close();
+    public bool Close() => _closing.Close();
 
     /// <inheritdoc cref="CloseSender.CloseAsync"/>
-    public ValueTask CloseAsync() => _closing.CloseAsync();
+    public ValueTask<bool> CloseAsync() => _closing.CloseAsync();
 
     private void BeginWrite()
     {

@@ -111,6 +111,8 @@ internal sealed partial class TlsSession : IDisposable
         }
     }
 
+    public Socket Socket => _socket;
+
     public HandshakeSettings Settings { get; }
 
     /// <summary>Gets the assembly whose woven code created the connection, or an empty string.</summary>
@@ -171,20 +173,26 @@ internal sealed partial class TlsSession : IDisposable
     }
 
     /// <summary>
-    /// Closes the sending half and reads pending control records, so that the socket can be closed without a reset.
+    /// Closes the sending half and reads pending control records, so that the socket can be closed without a reset. Waits for nothing.
     /// </summary>
-    public void Close()
+    /// <returns>False if there was no room for close_notify. <see cref="LingerToClose"/> may send it later.</returns>
+    public bool Close()
     {
-        Sender.Close();
+        bool isDone = Sender.Close();
         Receiver.Close();
+        return isDone;
     }
 
-    /// <summary>Does the same as <see cref="Close"/>, without blocking a thread.</summary>
-    public async ValueTask CloseAsync()
+    /// <summary>Does the same as <see cref="Close"/>, but continues the waiting operations on other threads.</summary>
+    public async ValueTask<bool> CloseAsync()
     {
-        await Sender.CloseAsync().ConfigureAwait(false);
+        bool isDone = await Sender.CloseAsync().ConfigureAwait(false);
         Receiver.Close();
+        return isDone;
     }
+
+    /// <summary>Hands the socket, which the stream must own, and the SSL* over, so that close_notify is sent when there is room.</summary>
+    public void LingerToClose() => LingeringClose.TryBegin(_socket, _connection);
 
     /// <summary>Frees the SSL*. The stream first closes the session, then the socket.</summary>
     public void Dispose()

@@ -34,6 +34,10 @@ internal static unsafe partial class KtlsNative
         SafeTlsContextHandle context, SafeSocketHandle socket, string? serverName, nint* connection, NativeResult* result);
 
     [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_ConnectionMove(
+        SafeTlsConnectionHandle connection, SafeSocketHandle socket, SafeSocketHandle duplicate);
+
+    [LibraryImport(LibraryName)]
     internal static partial void KtlsNative_ConnectionFree(nint connection);
 
     [LibraryImport(LibraryName)]
@@ -98,6 +102,15 @@ internal static unsafe partial class KtlsNative
 
     [LibraryImport(LibraryName)]
     internal static partial int KtlsNative_SocketReceive(SafeSocketHandle socket, byte* buffer, int capacity, int* received);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_SocketPeek(SafeSocketHandle socket, byte* buffer, int capacity, int* received);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_SocketDiscard(SafeSocketHandle socket, long limit, long* discarded);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_SocketDuplicate(SafeSocketHandle socket, int* duplicate);
 
     [LibraryImport(LibraryName)]
     internal static partial int KtlsNative_SocketSend(SafeSocketHandle socket, Blob* segments, int count, long* sent);

@@ -20,13 +20,14 @@ namespace KernelTls.Interop;
 /// base class. <see cref="RuntimeCanary"/> tests whether they behave as expected.
 /// </para>
 /// <para>
-/// They serve six purposes. They publish the negotiated properties through the members of <see cref="SslStream"/> that
+/// They serve seven purposes. They publish the negotiated properties through the members of <see cref="SslStream"/> that
 /// a subclass cannot override (<see cref="SslStream.NegotiatedApplicationProtocol"/>, without which HttpClient offers
 /// no HTTP/2, and <see cref="SslStream.TargetHostName"/>). They read what options contain but do not expose (keys,
 /// trust lists, OCSP responses, OpenSSL's names of cipher suites). They provide the cipher suites that the base class
 /// would offer and accept. They validate a peer by the base class's own function. They keep
 /// <see cref="Socket.Connected"/> true when the kernel's error for a control record makes a socket assume that it lost
-/// its connection. And they cancel a receive that reports errors as values.
+/// its connection. They cancel a receive that reports errors as values. And they close a socket without resetting a
+/// connection that another descriptor keeps open.
 /// </para>
 /// </remarks>
 [UnconditionalSuppressMessage("Trimming", "IL2080", Justification = "ILLink.Descriptors.xml keeps these members. If one is missing nevertheless, IsAvailable is false.")]
@@ -89,6 +90,11 @@ internal static class RuntimeInternals
         .GetMethod("ReceiveAsync", Instance, [typeof(SocketAsyncEventArgs), typeof(CancellationToken)])
         ?.CreateDelegate<Func<Socket, SocketAsyncEventArgs, CancellationToken, bool>>();
 
+    private static readonly FieldInfo? s_ownsSocket = typeof(NetworkStream).GetField("_ownsSocket", Instance);
+
+    private static readonly Action<SafeSocketHandle, SocketShutdown>? s_trackShutdown = typeof(SafeSocketHandle)
+        .GetMethod("TrackShutdown", Instance, [typeof(SocketShutdown)])?.CreateDelegate<Action<SafeSocketHandle, SocketShutdown>>();
+
     private static Type[] CreateParameters =>
         [typeof(X509Certificate2), typeof(X509Certificate2Collection), typeof(bool), typeof(SslCertificateTrust), typeof(bool)];
 
@@ -127,6 +133,15 @@ internal static class RuntimeInternals
     /// </summary>
     public static bool ReceiveAsync(Socket socket, SocketAsyncEventArgs arguments, CancellationToken cancellationToken) =>
         s_receive!(socket, arguments, cancellationToken);
+
+    /// <summary>Returns whether the stream closes its socket when it is disposed.</summary>
+    public static bool OwnsSocket(NetworkStream stream) => (bool)s_ownsSocket!.GetValue(stream)!;
+
+    /// <summary>
+    /// Records that the sending half of a socket was shut down, although it was not. Closing the socket then does not
+    /// reset a connection on which operations are pending.
+    /// </summary>
+    public static void TrackShutdown(SafeSocketHandle socket) => s_trackShutdown!(socket, SocketShutdown.Send);
 
     /// <summary>
     /// Returns the private key as held by OpenSSL. It is the context's own reference and must not be disposed.
@@ -257,6 +272,8 @@ internal static class RuntimeInternals
             ("CertificateValidation.BuildChainAndVerifyProperties", s_validate is not null),
             ("Socket.SetToConnected", s_setToConnected is not null),
             ("Socket.ReceiveAsync(SocketAsyncEventArgs, CancellationToken)", s_receive is not null),
+            ("NetworkStream._ownsSocket", Is(s_ownsSocket, typeof(bool))),
+            ("SafeSocketHandle.TrackShutdown", s_trackShutdown is not null),
         ];
         List<string> missing = [];
         foreach ((string name, bool isThere) in members)
