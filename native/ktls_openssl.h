@@ -270,6 +270,7 @@ typedef long (*KtlsBioControl)(BIO* bio, int command, long argument, void* point
         (SSL* ssl, unsigned int type, const unsigned char** data, size_t* length))                                     \
     REQUIRED(SSL*, SSL_new, (SSL_CTX* context))                                                                        \
     REQUIRED(void, SSL_free, (SSL* ssl))                                                                               \
+    REQUIRED(int, SSL_up_ref, (SSL* ssl))                                                                              \
     REQUIRED(int, SSL_set_fd, (SSL* ssl, int descriptor))                                                              \
     REQUIRED(void, SSL_set_connect_state, (SSL* ssl))                                                                  \
     REQUIRED(void, SSL_set_accept_state, (SSL* ssl))                                                                   \
@@ -321,6 +322,7 @@ typedef long (*KtlsBioControl)(BIO* bio, int command, long argument, void* point
     REQUIRED(int, SSL_set_session, (SSL* ssl, SSL_SESSION* session))                                                   \
     REQUIRED(SSL_SESSION*, SSL_get_session, (const SSL* ssl))                                                          \
     REQUIRED(uint8_t, SSL_SESSION_get_max_fragment_length, (const SSL_SESSION* session))                               \
+    REQUIRED(SSL_SESSION*, d2i_SSL_SESSION, (SSL_SESSION** session, const unsigned char** in, long length))            \
     REQUIRED(void, SSL_SESSION_free, (SSL_SESSION* session))                                                           \
     REQUIRED(int, SSL_SESSION_is_resumable, (const SSL_SESSION* session))                                              \
     REQUIRED(int, SSL_SESSION_get_protocol_version, (const SSL_SESSION* session))                                      \

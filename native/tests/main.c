@@ -120,6 +120,7 @@ int main(int count, char** arguments)
         g_detachTests,
         g_keyUpdateTests,
         g_sessionTests,
+        g_bystanderTests,
         g_pollerTests,
         g_postHandshakeTests,
         g_postHandshakeFailureTests,

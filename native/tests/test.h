@@ -35,6 +35,7 @@ extern const Test g_closeTests[];
 extern const Test g_detachTests[];
 extern const Test g_keyUpdateTests[];
 extern const Test g_sessionTests[];
+extern const Test g_bystanderTests[];
 extern const Test g_pollerTests[];
 extern const Test g_postHandshakeTests[];
 extern const Test g_postHandshakeFailureTests[];

@@ -162,7 +162,11 @@ public partial class KtlsStream
         return TryCreateHandshake(
             isServer: false,
             (KernelRequest kernel, out HandshakeSettings? settings) =>
-                ClientHandshakeOptions.TryCreate(options, _callbacks, kernel, out settings),
+            {
+                // A callback that selects the certificate may read it.
+                RuntimeInternals.PublishTargetHost(this, options.TargetHost ?? "");
+                return ClientHandshakeOptions.TryCreate(options, _callbacks, kernel, out settings);
+            },
             out handshake);
     }
 
@@ -297,7 +301,7 @@ public partial class KtlsStream
 
     private void ClaimHandshake()
     {
-        if (Interlocked.Exchange(ref _handshakeStarted, 1) != 0 || base.IsAuthenticated)
+        if (Interlocked.Exchange(ref _handshakeStarted, 1) != 0 || base.IsAuthenticated || !RuntimeInternals.TryClaimHandshake(this))
         {
             throw AlreadyAuthenticated();
         }
@@ -353,6 +357,8 @@ public partial class KtlsStream
 
         RuntimeInternals.Publish(this, session.Protocol, session.CipherSuite, session.ApplicationProtocol, inHandshake: false);
 
+        Bystanders.Publish(this, session.ServerCertificate);
+
         // The client's target host was published before the handshake.
         if (session.Settings.IsServer)
         {
@@ -364,6 +370,7 @@ public partial class KtlsStream
         if (_disposed)
         {
             session.Dispose();
+            RuntimeInternals.PublishSsl(this, null);
             throw new ObjectDisposedException(GetType().FullName);
         }
 
@@ -385,7 +392,28 @@ public partial class KtlsStream
             ? new ObjectDisposedException(GetType().FullName, failure)
             : failure;
         _handshakeFailure = ExceptionDispatchInfo.Capture(outcome);
+        PublishFailure(_handshakeFailure);
         telemetry.Failed(outcome);
         return _handshakeFailure;
+    }
+
+    /// <summary>Makes the members of the base class behave as after a failed handshake of its own.</summary>
+    private void PublishFailure(ExceptionDispatchInfo failure)
+    {
+        bool isRefusal = _peerRefused && !RuntimeBehavior.ForgetsRefusal;
+        if (!RuntimeInternals.HasSsl(this))
+        {
+            Bystanders.Publish(this, null);
+        }
+
+        if (_disposed || isRefusal)
+        {
+            RuntimeInternals.PublishSsl(this, null);
+        }
+
+        if (!_disposed && isRefusal)
+        {
+            RuntimeInternals.PublishRefusal(this, failure);
+        }
     }
 }

@@ -71,7 +71,8 @@ public partial class KtlsStream
     /// <summary>Gets the channel bindings of this connection (RFC 5929).</summary>
     /// <remarks>
     /// The property of <see cref="SslStream"/> cannot be overridden. Through a variable of that type, a connection that
-    /// OpenSSL performed the handshake for has no channel bindings.
+    /// OpenSSL performed the handshake for has the same <see cref="System.Security.Authentication.ExtendedProtection.ChannelBindingKind.Endpoint"/>,
+    /// and <see cref="System.Security.Authentication.ExtendedProtection.ChannelBindingKind.Unique"/> fails.
     /// </remarks>
     public new TransportContext TransportContext => new TlsTransportContext(() => _disposed ? null : _session, base.TransportContext);
 

@@ -3,6 +3,7 @@ using System.Runtime.InteropServices;
 using System.Security.Authentication;
 using System.Security.Cryptography.X509Certificates;
 using KernelTls.Diagnostics;
+using KernelTls.Handshake;
 using KernelTls.Interop;
 using KernelTls.Offload;
 
@@ -35,6 +36,9 @@ public class RuntimeCanaryTests
 
     public static TheoryData<string> Changes => [.. s_changes.Keys];
 
+    /// <summary>One of the trials needs OpenSSL.</summary>
+    static RuntimeCanaryTests() => Assert.NotNull(Platform.Current);
+
     [Fact]
     public void This_runtime_does_what_this_library_expects() => Assert.Equal("", RuntimeCanary.FindChange());
 
@@ -46,7 +50,7 @@ public class RuntimeCanaryTests
 
         Assert.Contains(
             says,
-            RuntimeCanary.FindChange(validate, RuntimeInternals.Publish, RuntimeInternals.PublishTargetHost),
+            Find(validate),
             StringComparison.Ordinal);
     }
 
@@ -60,11 +64,13 @@ public class RuntimeCanaryTests
         AssertFound("failed: InvalidOperationException", (_, _, _, _, _) => { });
         Assert.Contains(
             "SslStream.TargetHostName returns ''",
-            RuntimeCanary.FindChange(RuntimeInternals.ValidateCertificate, RuntimeInternals.Publish, (_, _) => { }),
+            Find(publishTargetHost: (_, _) => { }),
             StringComparison.Ordinal);
+        Assert.Contains("failed: SslException", Find(publishCertificate: (stream, _) => Bystanders.Publish(stream, null)), StringComparison.Ordinal);
+        Assert.Contains("SslStream.TransportContext returns another", Find(publishCertificate: (_, _) => { }), StringComparison.Ordinal);
 
         static void AssertFound(string what, RuntimeCanary.PublishFunction publish) => Assert.Contains(
-            what, RuntimeCanary.FindChange(RuntimeInternals.ValidateCertificate, publish, RuntimeInternals.PublishTargetHost), StringComparison.Ordinal);
+            what, Find(publish: publish), StringComparison.Ordinal);
     }
 
     [Fact]
@@ -90,6 +96,16 @@ public class RuntimeCanaryTests
     [Fact]
     public void A_runtime_as_it_is_expected_gives_no_reason() =>
         Assert.Equal((KtlsFallbackReason.None, ""), Platform.GetRuntimeReason(RuntimeInternals.Missing, RuntimeCanary.FindChange));
+
+    private static string Find(
+        RuntimeCanary.ValidateFunction? validate = null,
+        RuntimeCanary.PublishFunction? publish = null,
+        Action<SslStream, string>? publishTargetHost = null,
+        Action<SslStream, X509Certificate2>? publishCertificate = null) => RuntimeCanary.FindChange(
+            validate ?? RuntimeInternals.ValidateCertificate,
+            publish ?? RuntimeInternals.Publish,
+            publishTargetHost ?? RuntimeInternals.PublishTargetHost,
+            publishCertificate ?? Bystanders.Publish);
 
     private static RuntimeCanary.ValidateFunction Remember()
     {

@@ -59,7 +59,7 @@ internal static class InfoCommand
             platform.Detail,
             reason == KtlsFallbackReason.ModuleMissing ? module.ToDo : Advice.On(reason),
             toggle,
-            ReadRuntime(),
+            ReadRuntime(platform),
             new(KtlsPlatform.KernelRelease, RuntimeInformation.ProcessArchitecture.ToString(), Machine.Hypervisor),
             module,
             new(
@@ -75,11 +75,12 @@ internal static class InfoCommand
             TlsStat.Read());
     }
 
-    private static InfoReport.RuntimeState ReadRuntime() => new(
+    /// <summary>The trial of the private members needs OpenSSL.</summary>
+    private static InfoReport.RuntimeState ReadRuntime(Platform platform) => new(
         Environment.Version.ToString(),
         RuntimeInformation.FrameworkDescription,
         RuntimeInternals.Missing,
-        RuntimeInternals.IsAvailable ? RuntimeCanary.FindChange() : "");
+        RuntimeInternals.IsAvailable && platform.OpenSslText.Length != 0 ? RuntimeCanary.FindChange() : "");
 
     private static InfoReport.ToggleState ReadToggle()
     {

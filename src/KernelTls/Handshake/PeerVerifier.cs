@@ -18,8 +18,12 @@ namespace KernelTls.Handshake;
 /// </param>
 internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Action beforeCallback)
 {
-    private static readonly Oid s_serverAuthentication = new("1.3.6.1.5.5.7.3.1");
-    private static readonly Oid s_clientAuthentication = new("1.3.6.1.5.5.7.3.2");
+    private const string ServerAuthentication = "1.3.6.1.5.5.7.3.1";
+    private const string ClientAuthentication = "1.3.6.1.5.5.7.3.2";
+
+    // A callback sees the usages. SslStream gives the number also as the friendly name.
+    private static readonly Oid s_serverAuthentication = new(ServerAuthentication, ServerAuthentication);
+    private static readonly Oid s_clientAuthentication = new(ClientAuthentication, ClientAuthentication);
 
     /// <summary>Gets the peer's leaf certificate, after it was received.</summary>
     public X509Certificate2? Certificate { get; private set; }
@@ -49,7 +53,7 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Ac
                 certificates[i] = new X509Certificate2(chain[i]);
             }
 
-            return Validate(certificates);
+            return Validate(certificates, isResumed: false);
         }
         catch (Exception e)
         {
@@ -77,7 +81,7 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Ac
     {
         if (cached?.AppliesTo(settings, DateTime.UtcNow, Environment.TickCount64) != true)
         {
-            Validate(chain);
+            Validate(chain, isResumed: true);
             return;
         }
 
@@ -89,7 +93,7 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Ac
         }
     }
 
-    private int Validate(X509Certificate2[] certificates)
+    private int Validate(X509Certificate2[] certificates, bool isResumed)
     {
         Certificate = certificates[0];
         using X509Chain chain = new();
@@ -97,6 +101,12 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Ac
         if (chain.ChainPolicy.ApplicationPolicy.Count == 0)
         {
             chain.ChainPolicy.ApplicationPolicy.Add(settings.IsServer ? s_clientAuthentication : s_serverAuthentication);
+        }
+
+        // Only a callback can see that SslStream adds the leaf, too. It may dispose that object without harm.
+        if (settings.ValidationCallback is not null && !settings.IsServer && (isResumed || RuntimeBehavior.ShowsLeafAmongIssuers))
+        {
+            chain.ChainPolicy.ExtraStore.Add(new X509Certificate2(Certificate.Handle));
         }
 
         for (int i = 1; i < certificates.Length; i++)
@@ -164,6 +174,9 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Ac
         {
             RevocationMode = settings.RevocationMode,
             RevocationFlag = X509RevocationFlag.ExcludeRoot,
+
+            // A client's certificate names any address. A server that asks it is sent there by strangers.
+            DisableCertificateDownloads = settings.IsServer && !RuntimeBehavior.ServersDownloadCertificates,
         };
         if (settings.Trust is { } trust)
         {

@@ -1,4 +1,5 @@
 using System.Globalization;
+using KernelTls.Interop;
 
 namespace KernelTls.Handshake;
 
@@ -11,7 +12,7 @@ internal static class Resumption
     /// Gets a value that indicates whether resumption is disabled in this process, by the AppContext switch
     /// <c>System.Net.Security.DisableTlsResume</c> or its environment variable.
     /// </summary>
-    public static bool Disabled { get; } = IsSet(
+    public static bool Disabled { get; } = RuntimeSwitch.IsSet(
         "System.Net.Security.DisableTlsResume", "DOTNET_SYSTEM_NET_SECURITY_DISABLETLSRESUME");
 
     /// <summary>
@@ -19,7 +20,7 @@ internal static class Resumption
     /// switch <c>System.Net.Security.RevalidateCertificateOnTlsResume</c> or its environment variable. .NET proposes
     /// the same name for its own switch (dotnet/runtime, #133174).
     /// </summary>
-    public static bool Revalidates { get; } = IsSet(
+    public static bool Revalidates { get; } = RuntimeSwitch.IsSet(
         "System.Net.Security.RevalidateCertificateOnTlsResume", "DOTNET_SYSTEM_NET_SECURITY_REVALIDATECERTIFICATEONTLSRESUME");
 
     /// <summary>Gets the maximum number of sessions that clients in this process store.</summary>
@@ -31,9 +32,4 @@ internal static class Resumption
             out int size) && size >= 0
             ? size
             : DefaultClientSessions;
-
-    private static bool IsSet(string appContextSwitch, string variable) =>
-        AppContext.TryGetSwitch(appContextSwitch, out bool set)
-            ? set
-            : Environment.GetEnvironmentVariable(variable) is "1" or "true" or "True" or "TRUE";
 }

@@ -1,8 +1,6 @@
 using System.Net;
 using System.Runtime.InteropServices;
 using System.Security.Authentication.ExtendedProtection;
-using System.Security.Cryptography;
-using System.Security.Cryptography.X509Certificates;
 using KernelTls.IO;
 
 namespace KernelTls.Handshake;
@@ -41,54 +39,21 @@ internal sealed unsafe class TlsChannelBinding : ChannelBinding
     public static TlsChannelBinding Unique(TlsSession session) =>
         new("tls-unique:"u8, session.GetFinished(ofPeer: session.Settings.IsServer != session.IsResumed));
 
-    /// <summary>
-    /// Creates tls-server-end-point (section 4.1): a hash of the server's certificate. Returns <see langword="null"/>
-    /// if the certificate's signature names no hash.
-    /// </summary>
-    public static TlsChannelBinding? Endpoint(TlsSession session)
-    {
-        X509Certificate2? certificate = session.Settings.IsServer ? session.LocalCertificate : session.RemoteCertificate;
-        byte[]? hash = certificate is null ? null : Hash(certificate);
-        return hash is null ? null : new TlsChannelBinding("tls-server-end-point:"u8, hash);
-    }
-
     protected override bool ReleaseHandle()
     {
         NativeMemory.Free((void*)handle);
         return true;
     }
-
-    /// <summary>
-    /// Hashes the certificate with the hash of its signature, or with SHA-256 instead of MD5 and SHA-1.
-    /// </summary>
-    private static byte[]? Hash(X509Certificate2 certificate) => certificate.SignatureAlgorithm.Value switch
-    {
-        "1.2.840.113549.1.1.4" or "1.2.840.113549.1.1.5" or "1.2.840.10040.4.3" or "1.2.840.10045.4.1" // MD5, SHA-1
-            or "1.2.840.113549.1.1.11" or "1.2.840.10045.4.3.2" or "2.16.840.1.101.3.4.3.2" =>
-            SHA256.HashData(certificate.RawDataMemory.Span),
-        "1.2.840.113549.1.1.12" or "1.2.840.10045.4.3.3" => SHA384.HashData(certificate.RawDataMemory.Span),
-        "1.2.840.113549.1.1.13" or "1.2.840.10045.4.3.4" => SHA512.HashData(certificate.RawDataMemory.Span),
-        _ => null,
-    };
 }
 
 /// <summary>
-/// Provides a stream's channel bindings: those of its session if there is one, otherwise the base class's.
+/// Provides a stream's channel bindings: tls-unique from its session, if there is one, and all else from the base class, which
+/// knows the server's certificate (<see cref="Bystanders"/>).
 /// </summary>
 internal sealed class TlsTransportContext(Func<TlsSession?> currentSession, TransportContext managed) : TransportContext
 {
-    public override ChannelBinding? GetChannelBinding(ChannelBindingKind kind)
-    {
-        if (currentSession() is not { } session)
-        {
-            return managed.GetChannelBinding(kind);
-        }
-
-        return kind switch
-        {
-            ChannelBindingKind.Unique => TlsChannelBinding.Unique(session),
-            ChannelBindingKind.Endpoint => TlsChannelBinding.Endpoint(session),
-            _ => null,
-        };
-    }
+    public override ChannelBinding? GetChannelBinding(ChannelBindingKind kind) =>
+        kind == ChannelBindingKind.Unique && currentSession() is { } session
+            ? TlsChannelBinding.Unique(session)
+            : managed.GetChannelBinding(kind);
 }

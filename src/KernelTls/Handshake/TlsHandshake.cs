@@ -208,11 +208,6 @@ internal sealed class TlsHandshake : IDisposable
             ClientSessions.Shared.TryOffer(_settings.Context, _settings.TargetHost, _connection, out _offered);
         }
 
-        if (!IsServer)
-        {
-            RuntimeInternals.PublishTargetHost(_stream, _settings.GivenHost);
-        }
-
         Staple();
     }
 
@@ -338,7 +333,10 @@ internal sealed class TlsHandshake : IDisposable
             (TlsCipherSuite)info.CipherSuite,
             info.ApplicationProtocol,
             inHandshake: true);
-        if (_settings.IsServer)
+        Bystanders.Publish(
+            _stream,
+            IsServer ? _certificate?.TargetCertificate : RuntimeBehavior.RefusesInHandshake ? null : _verifier.Certificate);
+        if (IsServer)
         {
             RuntimeInternals.PublishTargetHost(_stream, HandshakeOptions.PublishedServerName(NativeText.Decode(info.ServerName)));
         }

@@ -127,6 +127,9 @@ internal sealed partial class TlsSession : IDisposable
 
     public X509Certificate2? RemoteCertificate { get; private set; }
 
+    /// <summary>Gets the server's certificate, at either end.</summary>
+    public X509Certificate2? ServerCertificate => Settings.IsServer ? LocalCertificate : RemoteCertificate;
+
     /// <summary>Gets a value that indicates whether a session was resumed.</summary>
     public bool IsResumed { get; }
 

@@ -29,6 +29,12 @@ internal static unsafe partial class KtlsNative
     [LibraryImport(LibraryName)]
     internal static partial void KtlsNative_ContextFree(nint context);
 
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_BystanderCreate(SafeHandle sslContext, byte* session, int length, nint* ssl);
+
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_BystanderReference(SafeHandle ssl);
+
     [LibraryImport(LibraryName, StringMarshalling = StringMarshalling.Utf8)]
     internal static partial int KtlsNative_ConnectionCreate(
         SafeTlsContextHandle context, SafeSocketHandle socket, string? serverName, nint* connection, NativeResult* result);

@@ -27,4 +27,19 @@ internal static class RuntimeBehavior
     /// an authentication failure.
     /// </summary>
     public static bool TreatsCloseNotifyAsEnd { get; } = Environment.Version.Major >= Net11;
+
+    /// <summary>
+    /// Gets a value that indicates whether a client's validation callback finds the server's own certificate in front of the
+    /// others in the chain's <see cref="System.Security.Cryptography.X509Certificates.X509ChainPolicy.ExtraStore"/>. .NET 11
+    /// puts it there on a resumed connection only.
+    /// </summary>
+    public static bool ShowsLeafAmongIssuers { get; } = Environment.Version.Major < Net11;
+
+    /// <summary>
+    /// Gets a value that indicates whether a server without a chain policy of its own downloads the certificates that a
+    /// client's certificate names. Since .NET 11 it does so only by the AppContext switch
+    /// <c>System.Net.Security.EnableServerAiaDownloads</c> or its environment variable.
+    /// </summary>
+    public static bool ServersDownloadCertificates { get; } = Environment.Version.Major < Net11 || RuntimeSwitch.IsSet(
+        "System.Net.Security.EnableServerAiaDownloads", "DOTNET_SYSTEM_NET_SECURITY_ENABLESERVERAIADOWNLOADS");
 }

@@ -1,6 +1,10 @@
 using System.Net.Security;
+using System.Runtime.InteropServices;
 using System.Security.Authentication;
+using System.Security.Authentication.ExtendedProtection;
+using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
+using KernelTls.Handshake;
 
 namespace KernelTls.Interop;
 
@@ -32,20 +36,33 @@ internal static class RuntimeCanary
     public delegate void PublishFunction(
         SslStream stream, SslProtocols protocol, TlsCipherSuite suite, byte[]? applicationProtocol, bool inHandshake);
 
-    /// <summary>Returns a description of the difference, or an empty string. Does not throw.</summary>
+    /// <summary>
+    /// Returns a description of the difference, or an empty string. Does not throw. The native library must be initialized.
+    /// </summary>
     public static string FindChange() =>
-        FindChange(RuntimeInternals.ValidateCertificate, RuntimeInternals.Publish, RuntimeInternals.PublishTargetHost);
+        FindChange(
+            RuntimeInternals.ValidateCertificate,
+            RuntimeInternals.Publish,
+            RuntimeInternals.PublishTargetHost,
+            Bystanders.Publish);
 
     /// <inheritdoc cref="FindChange()"/>
     /// <param name="validate">The function that validates a peer.</param>
     /// <param name="publish">The function that publishes the negotiated properties.</param>
     /// <param name="publishTargetHost">The function that publishes the name.</param>
-    public static string FindChange(ValidateFunction validate, PublishFunction publish, Action<SslStream, string> publishTargetHost)
+    /// <param name="publishCertificate">The function that publishes the server's certificate.</param>
+    public static string FindChange(
+        ValidateFunction validate,
+        PublishFunction publish,
+        Action<SslStream, string> publishTargetHost,
+        Action<SslStream, X509Certificate2> publishCertificate)
     {
         try
         {
-            string difference = FindInValidation(validate);
-            return difference.Length != 0 ? difference : FindInPublishing(publish, publishTargetHost);
+            using X509Certificate2 certificate = X509CertificateLoader.LoadCertificate(Convert.FromBase64String(Certificate));
+            string difference = FindInValidation(validate, certificate);
+            difference = difference.Length != 0 ? difference : FindInPublishing(publish, publishTargetHost);
+            return difference.Length != 0 ? difference : FindInBinding(publishCertificate, certificate);
         }
         catch (Exception e)
         {
@@ -53,10 +70,8 @@ internal static class RuntimeCanary
         }
     }
 
-    private static string FindInValidation(ValidateFunction validate)
+    private static string FindInValidation(ValidateFunction validate, X509Certificate2 certificate)
     {
-        using X509Certificate2 certificate = X509CertificateLoader.LoadCertificate(Convert.FromBase64String(Certificate));
-
         // The order matters: a certificate that was accepted once, as on a resumed session, must be checked again for
         // the other name.
         (bool IsTrusted, bool ChecksName, string Host, SslPolicyErrors Expected)[] trials =
@@ -112,5 +127,21 @@ internal static class RuntimeCanary
             : stream.TargetHostName != Host
                 ? $"SslStream.TargetHostName returns '{stream.TargetHostName}' after {Host} was published"
             : "";
+    }
+
+    private static string FindInBinding(Action<SslStream, X509Certificate2> publish, X509Certificate2 certificate)
+    {
+        using SslStream stream = new(new MemoryStream());
+        publish(stream, certificate);
+        using ChannelBinding? binding = stream.TransportContext.GetChannelBinding(ChannelBindingKind.Endpoint);
+        byte[] found = new byte[binding?.Size ?? 0];
+        if (binding is not null)
+        {
+            Marshal.Copy(binding.DangerousGetHandle(), found, 0, found.Length);
+        }
+
+        return found.AsSpan().EndsWith(SHA256.HashData(certificate.RawDataMemory.Span))
+            ? ""
+            : "SslStream.TransportContext returns another channel binding than that of the published certificate";
     }
 }

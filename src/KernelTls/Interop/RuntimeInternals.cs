@@ -3,6 +3,7 @@ using System.Net.Security;
 using System.Net.Sockets;
 using System.Reflection;
 using System.Runtime.CompilerServices;
+using System.Runtime.ExceptionServices;
 using System.Runtime.InteropServices;
 using System.Security.Authentication;
 using System.Security.Cryptography;
@@ -26,13 +27,14 @@ namespace KernelTls.Interop;
 /// trust lists, OCSP responses, OpenSSL's names of cipher suites). They provide the cipher suites that the base class
 /// would offer and accept. They validate a peer by the base class's own function. They keep
 /// <see cref="Socket.Connected"/> true when the kernel's error for a control record makes a socket assume that it lost
-/// its connection. They cancel a receive that reports errors as values. And they close a socket without resetting a
-/// connection that another descriptor keeps open.
+/// its connection. They cancel a receive that reports errors as values. They close a socket without resetting a
+/// connection that another descriptor keeps open. And they make the base class behave as after a handshake of its own
+/// (RuntimeInternals.State.cs).
 /// </para>
 /// </remarks>
 [UnconditionalSuppressMessage("Trimming", "IL2080", Justification = "ILLink.Descriptors.xml keeps these members. If one is missing nevertheless, IsAvailable is false.")]
 [UnconditionalSuppressMessage("Trimming", "IL2077", Justification = "Same as IL2080.")]
-internal static class RuntimeInternals
+internal static partial class RuntimeInternals
 {
     private const BindingFlags Instance = BindingFlags.Instance | BindingFlags.Public | BindingFlags.NonPublic;
     private const BindingFlags Static = BindingFlags.Static | BindingFlags.Public | BindingFlags.NonPublic;
@@ -55,6 +57,15 @@ internal static class RuntimeInternals
         s_infoType?.GetMethod("MapCipherSuite", Instance, [typeof(TlsCipherSuite)]);
 
     private static readonly PropertyInfo? s_targetHost = s_optionsType?.GetProperty("TargetHost", Instance);
+
+    // The state of the base class.
+    private static readonly FieldInfo? s_securityContext = typeof(SslStream).GetField("_securityContext", Instance);
+    private static readonly FieldInfo? s_exception = typeof(SslStream).GetField("_exception", Instance);
+    private static readonly FieldInfo? s_nestedAuth = typeof(SslStream).GetField("_nestedAuth", Instance);
+    private static readonly object? s_inUse = NestedState("StreamInUse");
+    private static readonly object? s_notInUse = NestedState("StreamNotInUse");
+    private static readonly ConstructorInfo? s_sslHandle = Type.GetType("Microsoft.Win32.SafeHandles.SafeSslHandle, System.Net.Security")
+        ?.GetConstructor(Instance, Type.EmptyTypes);
 
     // The contents of options.
     private static readonly FieldInfo? s_key = typeof(SslStreamCertificateContext).GetField("KeyHandle", Instance);
@@ -270,6 +281,10 @@ internal static class RuntimeInternals
             ("Interop.Ssl.SslMethods.SSLv23_method", Is(s_sslMethod, typeof(nint))),
             ("Interop.Ssl.SslCtxCreate", s_createSslContext is not null),
             ("CertificateValidation.BuildChainAndVerifyProperties", s_validate is not null),
+            ("SslStream._securityContext", s_securityContext is not null && s_securityContext.FieldType.IsAssignableFrom(s_sslHandle?.DeclaringType)),
+            ("SafeSslHandle..ctor", s_sslHandle is not null),
+            ("SslStream._exception", Is(s_exception, typeof(ExceptionDispatchInfo))),
+            ("SslStream._nestedAuth", s_inUse is not null && s_notInUse is not null),
             ("Socket.SetToConnected", s_setToConnected is not null),
             ("Socket.ReceiveAsync(SocketAsyncEventArgs, CancellationToken)", s_receive is not null),
             ("NetworkStream._ownsSocket", Is(s_ownsSocket, typeof(bool))),
@@ -286,6 +301,9 @@ internal static class RuntimeInternals
 
         return string.Join(", ", missing);
     }
+
+    private static object? NestedState(string name) =>
+        s_nestedAuth is { FieldType.IsEnum: true } && Enum.TryParse(s_nestedAuth.FieldType, name, out object? value) ? value : null;
 
     private static PropertyInfo? Info(string name) => s_infoType?.GetProperty(name, Instance);
 
