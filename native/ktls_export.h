@@ -177,15 +177,15 @@ KTLS_EXPORT void KtlsNative_ContextFree(KtlsContext* context);
 
 /* ---------------------------------------------------------------- bystanders */
 
-/* A bystander is an SSL* that is never connected and knows nothing but the certificate of a peer. .NET reads the channel
- * binding of an SslStream from an SSL*, and no other code may have that of a connection. */
+/* A bystander is an SSL* that is never connected and knows nothing but the certificate of a peer. .NET reads the
+ * channel binding of an SslStream from an SSL*, and no other code may have that of a connection. */
 
 /* Creates a bystander. sslContext is an SSL_CTX* that .NET created, as for GetCipherList; the bystander references it.
- * session is the DER form of an SSL_SESSION with the certificate (d2i_SSL_SESSION), and all of it must be used. It is NULL
- * and length is 0 for a bystander without a certificate. length is at most 65535. *ssl is the caller's reference, for
- * SSL_free. */
-KTLS_EXPORT int32_t KtlsNative_BystanderCreate(
-    intptr_t sslContext, const uint8_t* session, int32_t length, intptr_t* ssl);
+ * session is the DER form of an SSL_SESSION with the certificate (d2i_SSL_SESSION), and all of it must be used. It is
+ * NULL and length is 0 for a bystander without a certificate. length is at most 65535. *ssl is the caller's reference,
+ * for SSL_free. */
+KTLS_EXPORT int32_t
+KtlsNative_BystanderCreate(intptr_t sslContext, const uint8_t* session, int32_t length, intptr_t* ssl);
 
 /* Takes one more reference to a bystander, for SSL_free. Thread-safe: nothing ever changes a bystander. */
 KTLS_EXPORT int32_t KtlsNative_BystanderReference(intptr_t ssl);

@@ -46,7 +46,8 @@ public class ValidationPolicyTests
         ["trust in a store"] = new() { Trust = TrustInStore },
         ["trust in a list, and a policy"] = new()
         {
-            Trust = () => SslCertificateTrust.CreateForX509Collection([Certificates.OtherAuthority]), Policy = Certificates.Trust,
+            Trust = () => SslCertificateTrust.CreateForX509Collection([Certificates.OtherAuthority]),
+            Policy = Certificates.Trust,
         },
         ["without options"] = new() { ChecksRevocation = false },
         ["without options, checking revocation"] = new() { ChecksRevocation = true },
