@@ -25,7 +25,8 @@ int32_t KtlsNative_SocketDuplicate(int32_t socket, int32_t* duplicate)
     return *duplicate >= 0 ? 0 : errno;
 }
 
-/* With room for a control message the kernel also returns records that are not data (tls_sw.c, tls_record_content_type). */
+/* With room for a control message the kernel also returns records that are not data (tls_sw.c,
+ * tls_record_content_type). */
 static ssize_t Discard(int32_t socket)
 {
     uint8_t bytes[DISCARD_SIZE];

@@ -345,9 +345,9 @@ KTLS_EXPORT int32_t KtlsNative_SocketReceive(int32_t socket, uint8_t* buffer, in
  * Returns 0 with *received 0 on FIN, and EAGAIN if nothing has arrived. */
 KTLS_EXPORT int32_t KtlsNative_SocketPeek(int32_t socket, uint8_t* buffer, int32_t capacity, int32_t* received);
 
-/* Receives and discards what has arrived, without waiting: bytes, or records of any type if the kernel decrypts. Returns
- * 0 on FIN, EAGAIN if more may arrive, and EFBIG once limit bytes (1 or more) are discarded. Other errors are those of
- * recvmsg(2). *discarded is set in any case. */
+/* Receives and discards what has arrived, without waiting: bytes, or records of any type if the kernel decrypts.
+ * Returns 0 on FIN, EAGAIN if more may arrive, and EFBIG once limit bytes (1 or more) are discarded. Other errors are
+ * those of recvmsg(2). *discarded is set in any case. */
 KTLS_EXPORT int32_t KtlsNative_SocketDiscard(int32_t socket, int64_t limit, int64_t* discarded);
 
 /* Duplicates the descriptor (F_DUPFD_CLOEXEC), so that the caller's can be closed without the end of the connection. */

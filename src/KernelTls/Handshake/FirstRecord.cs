@@ -35,7 +35,9 @@ internal static class FirstRecord
     }
 
     /// <summary>Does the same, blocking. The socket's ReceiveTimeout limits the time in which nothing arrives.</summary>
-    /// <returns>False when the time is over, or if the socket has an error, which the next read reports.</returns>
+    /// <returns>False when the time is over.</returns>
+    /// <exception cref="SocketException">The connection failed.</exception>
+    /// <exception cref="ObjectDisposedException">The socket was closed.</exception>
     public static bool Wait(SocketReceiver receiver)
     {
         bool isInTime = receiver.WaitReadable();
@@ -86,9 +88,11 @@ internal static class FirstRecord
     {
         byte* bytes = stackalloc byte[MaxLength];
         int there;
-        if (KtlsNative.KtlsNative_SocketPeek(socket.SafeHandle, bytes, MaxLength, &there) != 0)
+        int errno = KtlsNative.KtlsNative_SocketPeek(socket.SafeHandle, bytes, MaxLength, &there);
+        if (errno != 0)
         {
-            return new Look(0, 0, []);
+            // The socket reports an error once.
+            return errno == Errno.Again ? new Look(0, 0, []) : throw new SocketException((int)TlsErrors.ToSocketError(errno));
         }
 
         ReadOnlySpan<byte> all = new(bytes, there);

@@ -101,7 +101,7 @@ internal sealed class TlsHandshake : IDisposable
     public TlsSession Run()
     {
         _transport.ApplyBusyPoll(_socket);
-        bool isLate = IsServer && !FirstRecord.Wait(_receiver);
+        bool isLate = IsServer && !WaitForClient();
         MakeNonBlocking();
         Begin();
         while (!Step(out NativeStatus wanted))
@@ -167,13 +167,22 @@ internal sealed class TlsHandshake : IDisposable
         {
             await FirstRecord.WaitAsync(_receiver, keepsRecord: false, cancellationToken).ConfigureAwait(false);
         }
-        catch (SocketException e)
+        catch (Exception e) when (e is SocketException or ObjectDisposedException)
         {
-            throw TlsErrors.Socket(Failed, e.SocketErrorCode);
+            throw TlsErrors.Socket(Failed, (e as SocketException)?.SocketErrorCode ?? SocketError.OperationAborted);
         }
-        catch (ObjectDisposedException)
+    }
+
+    /// <summary>Waits until the client has sent a record, blocking. Returns <see langword="false"/> when the time is over.</summary>
+    private bool WaitForClient()
+    {
+        try
         {
-            throw TlsErrors.Socket(Failed, SocketError.OperationAborted);
+            return FirstRecord.Wait(_receiver);
+        }
+        catch (Exception e) when (e is SocketException or ObjectDisposedException)
+        {
+            throw TlsErrors.Socket(Failed, (e as SocketException)?.SocketErrorCode ?? SocketError.OperationAborted);
         }
     }
 

@@ -51,9 +51,9 @@ internal partial class TlsConnection : IDisposable
         int errno = KtlsNative.KtlsNative_ConnectionCreate(context, socket, serverName, &connection, &result);
         if (errno != 0)
         {
-            // The peer may have reset the connection after its first bytes.
+            // The peer has reset the connection after its first bytes.
             throw errno == Errno.NotConnected
-                ? TlsErrors.Socket("The TLS handshake failed", SocketError.NotConnected)
+                ? TlsErrors.Socket("The TLS handshake failed", SocketError.ConnectionReset)
                 : TlsErrors.Call("binding OpenSSL to the socket", errno);
         }
 
