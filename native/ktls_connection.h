@@ -86,7 +86,9 @@ struct KtlsConnection
     bool writePending;       /* OpenSSL holds a partly sent record of a Write */
     bool inSockmap;          /* the socket was found in a BPF sockmap: kernel TLS stays disabled */
     int32_t messageCount;    /* handshake messages received since the call began */
-    bool ocspResponseSet;    /* OpenSSL holds an OCSP response for this connection */
+    bool ocspResponseSet;    /* server: OpenSSL holds an OCSP response for this connection */
+    bool stapleAnnounced;    /* client: the server has sent a status_request extension */
+    bool verdictDue;         /* client: verify has returned KTLS_VERDICT_LATER and is called again */
     KtlsResult failure;      /* if its status is not OK: the result that ended the connection; later calls repeat it */
     KtlsVerifyCallback verify; /* set only while KtlsNative_Handshake or KtlsNative_RequestCertificate runs */
     intptr_t verifyState;

@@ -5,6 +5,7 @@
 #include "ktls_messages.h"
 #include "ktls_result.h"
 #include "ktls_socketbio.h"
+#include "ktls_staple.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -93,6 +94,7 @@ static bool InitSsl(const KtlsOpenSsl* api, KtlsConnection* connection, const ch
         return true;
     }
     api->SSL_set_connect_state(connection->ssl);
+    KtlsStaple_Request(api, connection);
     /* OpenSSL copies the name, although the parameter is not const. */
     return serverName == NULL || api->SSL_ctrl(
                                      connection->ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_HOST_NAME,

@@ -146,7 +146,10 @@ static bool ApplyCiphers(const KtlsOpenSsl* api, SSL_CTX* ctx, const KtlsContext
     return (options->cipherList == NULL || api->SSL_CTX_set_cipher_list(ctx, options->cipherList) == 1) &&
            (options->cipherSuites == NULL || api->SSL_CTX_set_ciphersuites(ctx, options->cipherSuites) == 1) &&
            (options->signatureAlgorithms == NULL ||
-            api->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_SIGALGS_LIST, 0, (void*)(uintptr_t)options->signatureAlgorithms) == 1);
+            (api->SSL_CTX_ctrl(ctx, SSL_CTRL_SET_SIGALGS_LIST, 0, (void*)(uintptr_t)options->signatureAlgorithms) ==
+                 1 &&
+             api->SSL_CTX_ctrl(
+                 ctx, SSL_CTRL_SET_CLIENT_SIGALGS_LIST, 0, (void*)(uintptr_t)options->signatureAlgorithms) == 1));
 }
 
 static void ApplyVerification(const KtlsOpenSsl* api, KtlsContext* context, int32_t flags)
@@ -209,6 +212,7 @@ static void ApplyCallbacks(const KtlsOpenSsl* api, const KtlsContext* context, i
     if (!context->server)
     {
         api->SSL_CTX_set_cert_cb(context->sslContext, KtlsCertificate_OnCertificateRequest, NULL);
+        KtlsHandshake_SetFlightCallback(api, context->sslContext);
     }
     if (context->postHandshakeAuth)
     {

@@ -144,7 +144,7 @@ typedef struct KtlsContextOptions
     int32_t sessionIdContextLength;  /* 0 to 32 */
     int32_t clientCaCount;           /* 0 or more */
     const KtlsBlob* clientCas;       /* server: DER certificates; a CertificateRequest announces their subjects */
-    const char* signatureAlgorithms; /* offered and accepted, OpenSSL syntax ("ECDSA+SHA256:..."); NULL: default */
+    const char* signatureAlgorithms; /* of both ends, OpenSSL syntax ("ECDSA+SHA256:..."); NULL: default */
     KtlsKeyLogCallback keyLog;       /* called during the handshakes of its connections; NULL: none */
 } KtlsContextOptions;
 _Static_assert(sizeof(KtlsContextOptions) == 104, "mirrored by the managed side");
@@ -211,12 +211,24 @@ KTLS_EXPORT void KtlsNative_ConnectionFree(KtlsConnection* connection);
  * code to. The callback must not call the shim on this connection, except KtlsNative_GetConnectionInfo.
  * The shim does not use the socket while the callback runs, and there is no time limit. The caller may let the
  * descriptor be closed during that time if the callback then returns KTLS_VERDICT_SOCKET_CLOSED. This ends the
- * connection without an alert. Afterwards only KtlsNative_ConnectionFree may be called; other calls return EBADF. */
+ * connection without an alert. Afterwards only KtlsNative_ConnectionFree may be called; other calls return EBADF.
+ *
+ * A client requests a stapled OCSP response (RFC 6066, 8), and staple says where it is. ssl is the SSL* that holds it
+ * (SSL_get_tlsext_status_ocsp_resp). TLS 1.3 sends the response with the certificate, TLS 1.2 after it. A client's
+ * callback can therefore return KTLS_VERDICT_LATER once. It is called again when the first flight of the server is
+ * complete, before the client answers, if it returned KTLS_VERDICT_LATER or if there is a response by then. Both
+ * results must accept the chain. The second refusal has the alert bad_certificate_status_response, whatever its code.
+ * chain[0] is then the certificate of the session (SSL_get0_peer_certificate), the same X509* as before. */
 enum
 {
-    KTLS_VERDICT_SOCKET_CLOSED = -1
+    KTLS_VERDICT_SOCKET_CLOSED = -1,
+    KTLS_VERDICT_LATER = -2
 };
-typedef int32_t (*KtlsVerifyCallback)(intptr_t state, const intptr_t* chain, int32_t count);
+#define KTLS_STAPLE_NONE 0     /* no response, or this is a server */
+#define KTLS_STAPLE_RECEIVED 1 /* ssl holds a response */
+#define KTLS_STAPLE_EXPECTED 2 /* TLS 1.2: the server has announced a response, which may follow the certificate */
+typedef int32_t (*KtlsVerifyCallback)(
+    intptr_t state, const intptr_t* chain, int32_t count, int32_t staple, intptr_t ssl);
 
 /* Performs one handshake step. OK means that the handshake is complete. verify may be NULL only if the context does not
  * verify peers (EINVAL otherwise). verify and state are not used after the call returns. A certificate that arrives

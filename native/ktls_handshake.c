@@ -4,17 +4,16 @@
 #include "ktls_connection.h"
 #include "ktls_context.h"
 #include "ktls_socketbio.h"
+#include "ktls_staple.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
-/* Builds the array for the verify callback: the leaf, then the other certificates that the peer sent. OpenSSL's
- * untrusted list includes the leaf, which is skipped. Returns the number of certificates, or 0 on failure. */
-static int32_t BuildChain(const KtlsOpenSsl* api, const X509_STORE_CTX* store, intptr_t** chain)
+/* Builds the array for the verify callback: the leaf, then the other certificates that the peer sent. OpenSSL's list
+ * of these includes the leaf, which is skipped. Returns the number of certificates, or 0 on failure. */
+static int32_t BuildChain(const KtlsOpenSsl* api, const X509* leaf, const OPENSSL_STACK* sent, intptr_t** chain)
 {
-    const X509* leaf = api->X509_STORE_CTX_get0_cert(store);
-    const OPENSSL_STACK* sent = api->X509_STORE_CTX_get0_untrusted(store);
     int sentCount = sent != NULL ? api->OPENSSL_sk_num(sent) : 0;
     if (leaf == NULL || sentCount < 0)
     {
@@ -48,39 +47,76 @@ static void DetachSocket(const KtlsOpenSsl* api, KtlsConnection* connection)
     connection->socket = -1;
 }
 
-static int32_t Validate(const KtlsOpenSsl* api, const X509_STORE_CTX* store)
+/* Calls the verify callback and returns its result. */
+static int32_t Validate(const KtlsOpenSsl* api, KtlsConnection* connection, const X509* leaf, const OPENSSL_STACK* sent)
 {
-    const SSL* ssl = api->X509_STORE_CTX_get_ex_data(store, api->SSL_get_ex_data_X509_STORE_CTX_idx());
-    KtlsConnection* connection = ssl != NULL ? KtlsConnection_FromSsl(api, ssl) : NULL;
-    if (connection == NULL || connection->verify == NULL)
+    if (connection->verify == NULL)
     {
         return X509_V_ERR_APPLICATION_VERIFICATION;
     }
-
     intptr_t* chain = NULL;
-    int32_t count = BuildChain(api, store, &chain);
+    int32_t count = BuildChain(api, leaf, sent, &chain);
     if (count == 0)
     {
         return X509_V_ERR_OUT_OF_MEM;
     }
-    int32_t code = connection->verify(connection->verifyState, chain, count);
+    int32_t staple = KtlsStaple_GetState(api, connection);
+    int32_t code = connection->verify(connection->verifyState, chain, count, staple, (intptr_t)connection->ssl);
     free(chain);
     if (code == KTLS_VERDICT_SOCKET_CLOSED)
     {
         DetachSocket(api, connection);
     }
-    return code >= X509_V_OK ? code : X509_V_ERR_APPLICATION_VERIFICATION;
+    /* The callback built a chain with .NET on this thread. Its errors must not remain in the error queue. */
+    KtlsOpenSsl_ClearErrors(api);
+    return code;
 }
 
 int KtlsHandshake_OnVerify(X509_STORE_CTX* store, void* argument)
 {
     (void)argument;
     const KtlsOpenSsl* api = KtlsOpenSsl_Get();
-    int32_t code = Validate(api, store);
-    /* The callback built a chain with .NET on this thread. Its errors must not remain in the error queue. */
-    KtlsOpenSsl_ClearErrors(api);
+    const SSL* ssl = api->X509_STORE_CTX_get_ex_data(store, api->SSL_get_ex_data_X509_STORE_CTX_idx());
+    KtlsConnection* connection = ssl != NULL ? KtlsConnection_FromSsl(api, ssl) : NULL;
+    int32_t code = connection == NULL ? X509_V_ERR_APPLICATION_VERIFICATION
+                                      : Validate(
+                                            api, connection, api->X509_STORE_CTX_get0_cert(store),
+                                            api->X509_STORE_CTX_get0_untrusted(store));
+    if (code == KTLS_VERDICT_LATER && !connection->context->server)
+    {
+        connection->verdictDue = true;
+        code = X509_V_OK;
+    }
+    code = code >= X509_V_OK ? code : X509_V_ERR_APPLICATION_VERIFICATION;
     api->X509_STORE_CTX_set_error(store, code);
     return code == X509_V_OK;
+}
+
+/* OpenSSL calls a client's status callback at the end of the server's first flight: at ServerHelloDone or, in TLS 1.3,
+ * at Finished. It calls it whether or not there is a response, because every client requests one. 0 ends the handshake
+ * with the alert bad_certificate_status_response. */
+static int OnServerFlight(SSL* ssl, void* argument)
+{
+    (void)argument;
+    const KtlsOpenSsl* api = KtlsOpenSsl_Get();
+    KtlsConnection* connection = KtlsConnection_FromSsl(api, ssl);
+    if (connection == NULL)
+    {
+        return 0;
+    }
+    if (!connection->verdictDue && KtlsStaple_GetState(api, connection) != KTLS_STAPLE_RECEIVED)
+    {
+        return 1;
+    }
+    const X509* leaf = api->SSL_get0_peer_certificate(ssl);
+    int32_t code = Validate(api, connection, leaf, api->SSL_get_peer_cert_chain(ssl));
+    connection->verdictDue = code != X509_V_OK;
+    return code == X509_V_OK;
+}
+
+void KtlsHandshake_SetFlightCallback(const KtlsOpenSsl* api, SSL_CTX* context)
+{
+    (void)api->SSL_CTX_callback_ctrl(context, SSL_CTRL_SET_TLSEXT_STATUS_REQ_CB, (KtlsAnyCallback)OnServerFlight);
 }
 
 /* Handles a connection that the peer closed while OpenSSL was writing its next flight. The peer may have sent an alert
@@ -169,6 +205,10 @@ int32_t KtlsNative_Handshake(
     connection->verifyState = 0;
     connection->beforeHello = result->status == KTLS_STATUS_WANT_CLIENT_HELLO;
 
+    if (result->status == KTLS_STATUS_OK && connection->verdictDue)
+    {
+        result->status = KTLS_STATUS_TLS_ERROR; /* OnServerFlight was not called: the peer is not accepted */
+    }
     if (result->status == KTLS_STATUS_OK)
     {
         connection->sendOffloaded = KtlsConnection_IsSendOffloaded(api, connection);

@@ -11,4 +11,7 @@
  * KtlsNative_Handshake and KtlsNative_RequestCertificate, because only they have a KtlsVerifyCallback. */
 int KtlsHandshake_OnVerify(X509_STORE_CTX* store, void* argument);
 
+/* Sets the callback of a client context for the end of the server's first flight, where a late verdict is made. */
+void KtlsHandshake_SetFlightCallback(const KtlsOpenSsl* api, SSL_CTX* context);
+
 #endif

@@ -65,11 +65,15 @@ enum
     SSL_CTRL_MODE = 33,
     SSL_CTRL_SET_SESS_CACHE_MODE = 44,
     SSL_CTRL_SET_TLSEXT_HOSTNAME = 55,
+    SSL_CTRL_SET_TLSEXT_DEBUG_CB = 56,
     SSL_CTRL_SET_TLSEXT_STATUS_REQ_CB = 63,
+    SSL_CTRL_SET_TLSEXT_STATUS_REQ_TYPE = 65,
+    SSL_CTRL_GET_TLSEXT_STATUS_REQ_OCSP_RESP = 70,
     SSL_CTRL_SET_TLSEXT_STATUS_REQ_OCSP_RESP = 71,
     SSL_CTRL_CLEAR_MODE = 78,
     SSL_CTRL_CHAIN_CERT = 89,
     SSL_CTRL_SET_SIGALGS_LIST = 98,
+    SSL_CTRL_SET_CLIENT_SIGALGS_LIST = 102,
     SSL_CTRL_GET_PEER_TMP_KEY = 109,
     SSL_CTRL_SET_MIN_PROTO_VERSION = 123,
     SSL_CTRL_SET_MAX_PROTO_VERSION = 124,
@@ -91,7 +95,9 @@ enum
     SSL_RECEIVED_SHUTDOWN = 2,
 
     TLSEXT_NAMETYPE_HOST_NAME = 0,
+    TLSEXT_STATUSTYPE_OCSP = 1,
     TLSEXT_TYPE_SERVER_NAME = 0,
+    TLSEXT_TYPE_STATUS_REQUEST = 5,
     TLSEXT_TYPE_ALPN = 16,
     TLSEXT_TYPE_SUPPORTED_VERSIONS = 43,
 
@@ -275,6 +281,7 @@ typedef long (*KtlsBioControl)(BIO* bio, int command, long argument, void* point
     REQUIRED(void, SSL_set_connect_state, (SSL* ssl))                                                                  \
     REQUIRED(void, SSL_set_accept_state, (SSL* ssl))                                                                   \
     REQUIRED(long, SSL_ctrl, (SSL* ssl, int command, long argument, void* pointer))                                    \
+    REQUIRED(long, SSL_callback_ctrl, (SSL* ssl, int command, KtlsAnyCallback callback))                               \
     REQUIRED(uint64_t, SSL_get_options, (const SSL* ssl))                                                              \
     REQUIRED(uint64_t, SSL_set_options, (SSL* ssl, uint64_t options))                                                  \
     REQUIRED(uint64_t, SSL_clear_options, (SSL* ssl, uint64_t options))                                                \

@@ -21,6 +21,41 @@ void KtlsStaple_SetCallback(const KtlsOpenSsl* api, SSL_CTX* context)
     (void)api->SSL_CTX_callback_ctrl(context, SSL_CTRL_SET_TLSEXT_STATUS_REQ_CB, (KtlsAnyCallback)OnStatusRequest);
 }
 
+/* Called for each extension of the server's messages. */
+static void OnExtension(SSL* ssl, int fromServer, int type, const unsigned char* data, int length, void* argument)
+{
+    (void)fromServer;
+    (void)data;
+    (void)length;
+    (void)argument;
+    KtlsConnection* connection = KtlsConnection_FromSsl(KtlsOpenSsl_Get(), ssl);
+    if (connection != NULL && type == TLSEXT_TYPE_STATUS_REQUEST)
+    {
+        connection->stapleAnnounced = true;
+    }
+}
+
+void KtlsStaple_Request(const KtlsOpenSsl* api, const KtlsConnection* connection)
+{
+    (void)api->SSL_ctrl(connection->ssl, SSL_CTRL_SET_TLSEXT_STATUS_REQ_TYPE, TLSEXT_STATUSTYPE_OCSP, NULL);
+    (void)api->SSL_callback_ctrl(connection->ssl, SSL_CTRL_SET_TLSEXT_DEBUG_CB, (KtlsAnyCallback)OnExtension);
+}
+
+int32_t KtlsStaple_GetState(const KtlsOpenSsl* api, const KtlsConnection* connection)
+{
+    if (connection->context->server)
+    {
+        return KTLS_STAPLE_NONE;
+    }
+    const uint8_t* response = NULL;
+    if (api->SSL_ctrl(connection->ssl, SSL_CTRL_GET_TLSEXT_STATUS_REQ_OCSP_RESP, 0, (void*)&response) > 0)
+    {
+        return KTLS_STAPLE_RECEIVED;
+    }
+    return connection->stapleAnnounced && api->SSL_version(connection->ssl) < TLS1_3_VERSION ? KTLS_STAPLE_EXPECTED
+                                                                                             : KTLS_STAPLE_NONE;
+}
+
 int32_t KtlsNative_SetOcspResponse(KtlsConnection* connection, const uint8_t* data, int32_t length)
 {
     const KtlsOpenSsl* api = KtlsOpenSsl_Get();

@@ -216,9 +216,10 @@ void Fixture_Wait(int socket, short events)
     }
 }
 
-int32_t Fixture_Accept(intptr_t state, const intptr_t* chain, int32_t count)
+int32_t Fixture_Accept(intptr_t state, const intptr_t* chain, int32_t count, int32_t staple, intptr_t ssl)
 {
-    CHECK(chain != NULL && count > 0);
+    (void)staple;
+    CHECK(chain != NULL && count > 0 && ssl != 0);
     if (state != 0)
     {
         ++*(int*)state;

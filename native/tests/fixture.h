@@ -56,7 +56,7 @@ size_t Fixture_Fill(int socket);
 void Fixture_Wait(int socket, short events);
 
 /* Accepts every chain. state may point to an int that counts the calls. */
-int32_t Fixture_Accept(intptr_t state, const intptr_t* chain, int32_t count);
+int32_t Fixture_Accept(intptr_t state, const intptr_t* chain, int32_t count, int32_t staple, intptr_t ssl);
 
 /* Checks that the peer sent exactly the first count certificates of the fixture's chain. */
 void Fixture_CheckPeerChain(const KtlsConnection* connection, int32_t count);

@@ -113,6 +113,7 @@ int main(int count, char** arguments)
         g_resumeTests,
         g_serverOptionTests,
         g_verifyTests,
+        g_stapleTests,
         g_ioTests,
         g_sendFileTests,
         g_socketSendTests,

@@ -28,6 +28,7 @@ extern const Test g_clientCertificateTests[];
 extern const Test g_resumeTests[];
 extern const Test g_serverOptionTests[];
 extern const Test g_verifyTests[];
+extern const Test g_stapleTests[];
 extern const Test g_ioTests[];
 extern const Test g_sendFileTests[];
 extern const Test g_socketSendTests[];

@@ -11,9 +11,11 @@
 #include <poll.h>
 #include <string.h>
 
-static int32_t CheckChain(intptr_t state, const intptr_t* chain, int32_t count)
+static int32_t CheckChain(intptr_t state, const intptr_t* chain, int32_t count, int32_t staple, intptr_t ssl)
 {
     CHECK(count >= 1 && count <= 2);
+    CHECK_EQ(staple, KTLS_STAPLE_NONE);
+    CHECK(ssl != 0);
     for (int i = 0; i < count; i++)
     {
         CHECK(Fixture_IsInChain(chain[i], i));

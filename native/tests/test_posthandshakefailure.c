@@ -12,10 +12,12 @@
 #include <string.h>
 #include <sys/socket.h>
 
-static int32_t Reject(intptr_t state, const intptr_t* chain, int32_t count)
+static int32_t Reject(intptr_t state, const intptr_t* chain, int32_t count, int32_t staple, intptr_t ssl)
 {
     (void)chain;
     (void)count;
+    (void)staple;
+    (void)ssl;
     return (int32_t)state;
 }
 

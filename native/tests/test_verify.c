@@ -11,9 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int32_t CheckChain(intptr_t state, const intptr_t* chain, int32_t count)
+static int32_t CheckChain(intptr_t state, const intptr_t* chain, int32_t count, int32_t staple, intptr_t ssl)
 {
     CHECK_EQ(count, 2);
+    CHECK_EQ(staple, KTLS_STAPLE_NONE);
+    CHECK(ssl != 0);
     for (int i = 0; i < 2; i++)
     {
         CHECK(Fixture_IsInChain(chain[i], i));
@@ -40,10 +42,12 @@ static void The_chain_is_leaf_then_intermediates(void)
     Link_Free(&link);
 }
 
-static int32_t Reject(intptr_t state, const intptr_t* chain, int32_t count)
+static int32_t Reject(intptr_t state, const intptr_t* chain, int32_t count, int32_t staple, intptr_t ssl)
 {
     (void)chain;
     (void)count;
+    (void)staple;
+    (void)ssl;
     return (int32_t)state;
 }
 

@@ -13,8 +13,8 @@ namespace KernelTls.ConformanceTests;
 /// has arrived.
 /// </summary>
 /// <remarks>
-/// The client is openssl s_client, because SslStream neither requests nor exposes a response. The responder is openssl
-/// as well.
+/// The client is openssl s_client, because SslStream requests a response but does not expose it. The responder is
+/// openssl as well. <see cref="StapledResponseTests"/> tests clients.
 /// </remarks>
 [Trait("loop", "outer-kernel")]
 public class OcspStaplingTests

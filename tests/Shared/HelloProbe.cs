@@ -9,17 +9,14 @@ namespace KernelTls.Tests;
 /// </summary>
 internal static class HelloProbe
 {
-    private const int KeyShare = 51;
     private const int Padding = 21;
+    private const int SessionTicket = 35;
+    private const int PreSharedKey = 41;
+    private const int KeyShare = 51;
 
     /// <summary>
-    /// The extension of the one accepted difference: only the stock stream requests a stapled OCSP response
-    /// (docs/differences.md).
-    /// </summary>
-    private const int StatusRequest = 5;
-
-    /// <summary>
-    /// Returns everything in a ClientHello record that is not random: versions, suites, and extensions in order.
+    /// Returns everything in a ClientHello record that is not random: versions, suites, and extensions in order. Of
+    /// keys, tickets and padding it returns the length.
     /// </summary>
     public static string Describe(ReadOnlySpan<byte> record)
     {
@@ -35,12 +32,7 @@ internal static class HelloProbe
             int type = BinaryPrimitives.ReadUInt16BigEndian(extensions);
             extensions = extensions[2..];
             ReadOnlySpan<byte> content = Take(ref extensions, 2);
-            if (type == StatusRequest)
-            {
-                continue;
-            }
-
-            lines.Add(type is KeyShare or Padding ? $"extension {type} of {content.Length}" : $"extension {type} {Hex(content)}");
+            lines.Add(type is KeyShare or Padding or SessionTicket or PreSharedKey ? $"extension {type} of {content.Length}" : $"extension {type} {Hex(content)}");
         }
 
         return string.Join('\n', lines);

@@ -53,11 +53,11 @@ internal static class ClientHandshakeOptions
             && options.CipherSuitesPolicy is null && host.Length > 0 && !IPAddress.TryParse(host, out _);
 
         // A client always verifies; managed code validates the certificate. Renegotiation is never accepted, because
-        // kernel TLS does not support it.
+        // kernel TLS does not support it. Post-handshake authentication is offered if there may be a certificate.
         ContextFlags flags = ContextFlags.VerifyPeer
             | (resumes ? ContextFlags.ClientSessions : ContextFlags.NoTickets)
             | (choosesLater ? ContextFlags.PauseAtCertificate : ContextFlags.None)
-            | (certificate is not null ? ContextFlags.PostHandshakeAuth : ContextFlags.None)
+            | (certificate is not null || selector.MayHaveCertificate ? ContextFlags.PostHandshakeAuth : ContextFlags.None)
             | kernel.Flags;
         settings = new HandshakeSettings
         {

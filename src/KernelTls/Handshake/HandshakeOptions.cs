@@ -14,14 +14,8 @@ internal static class HandshakeOptions
     private const int Tls12 = 0x0303;
     private const int Tls13 = 0x0304;
 
-    // The algorithms that OpenSSL 3.0 and later support, in their order of preference.
-    private static readonly string[] s_signatureAlgorithms =
-    [
-        "ecdsa_secp256r1_sha256", "ecdsa_secp384r1_sha384", "ecdsa_secp521r1_sha512", "ed25519", "ed448",
-        "rsa_pss_pss_sha256", "rsa_pss_pss_sha384", "rsa_pss_pss_sha512",
-        "rsa_pss_rsae_sha256", "rsa_pss_rsae_sha384", "rsa_pss_rsae_sha512",
-        "rsa_pkcs1_sha256", "rsa_pkcs1_sha384", "rsa_pkcs1_sha512",
-    ];
+    // SslStream's list, which is what OpenSSL and its configuration offer by default.
+    private static readonly Lazy<string[]> s_signatureAlgorithms = new(RuntimeInternals.GetDefaultSignatureAlgorithms);
 
     /// <summary>Creates the SSL_CTX key, or returns the reason why the base class must handle these options.</summary>
     public static KtlsFallbackReason TryCreateContextKey(
@@ -88,12 +82,12 @@ internal static class HandshakeOptions
     }
 
     /// <summary>
-    /// Returns the signature algorithms with RSA limited to the permitted paddings, or <see langword="null"/> for no
-    /// limit.
+    /// Returns the default signature algorithms without those that SslStream omits for the forbidden RSA paddings, or
+    /// <see langword="null"/> for no limit.
     /// </summary>
     public static string? SignatureAlgorithmsFor(bool allowPss, bool allowPkcs1) => allowPss && allowPkcs1
         ? null
-        : string.Join(':', s_signatureAlgorithms.Where(a =>
+        : string.Join(':', s_signatureAlgorithms.Value.Where(a =>
             (allowPss || !a.StartsWith("rsa_pss_", StringComparison.Ordinal)) &&
             (allowPkcs1 || !a.StartsWith("rsa_pkcs1_", StringComparison.Ordinal))));
 

@@ -25,6 +25,8 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Ac
     private static readonly Oid s_serverAuthentication = new(ServerAuthentication, ServerAuthentication);
     private static readonly Oid s_clientAuthentication = new(ClientAuthentication, ClientAuthentication);
 
+    private bool _isDue;
+
     /// <summary>Gets the peer's leaf certificate, after it was received.</summary>
     public X509Certificate2? Certificate { get; private set; }
 
@@ -41,11 +43,28 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Ac
     /// </summary>
     /// <param name="chain">The certificates (X509*), leaf first.</param>
     /// <param name="count">The number of certificates.</param>
+    /// <param name="staple">Where the OCSP response of the server is.</param>
+    /// <param name="ssl">The connection (SSL*) that holds it.</param>
     /// <returns>An <see cref="X509VerifyCode"/>.</returns>
-    public unsafe int Verify(nint* chain, int count)
+    public unsafe int Verify(nint* chain, int count, NativeStaple staple, nint ssl)
     {
         try
         {
+            bool isSecondCall = _isDue || Certificate is not null;
+            bool isAttached = staple == NativeStaple.Received
+                && RuntimeInternals.TryAttachStaple(ssl, chain[0], isSecondCall);
+            if (Certificate is not null)
+            {
+                // The verdict did not depend on the response, which comes with the certificate nevertheless.
+                return X509VerifyCode.Ok;
+            }
+
+            if (staple != NativeStaple.None && !isAttached && !isSecondCall && DependsOnStaple)
+            {
+                _isDue = true;
+                return X509VerifyCode.Later;
+            }
+
             X509Certificate2[] certificates = new X509Certificate2[count];
             for (int i = 0; i < count; i++)
             {
@@ -62,6 +81,13 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Ac
             return X509VerifyCode.InternalError;
         }
     }
+
+    /// <summary>
+    /// Gets a value that indicates whether an OCSP response can change the result: by a check of revocation, here or in
+    /// the callback.
+    /// </summary>
+    private bool DependsOnStaple => settings.ValidationCallback is not null
+        || (settings.ChainPolicy?.RevocationMode ?? settings.RevocationMode) != X509RevocationMode.NoCheck;
 
     /// <summary>
     /// Decides, by the callback or the options, when a server's handshake completed without a client certificate.

@@ -282,8 +282,7 @@ internal sealed class TlsHandshake : IDisposable
     {
         if (pause == NativeStatus.WantCertificate)
         {
-            string[] issuers = [.. _connection.GetAcceptableIssuers().Select(n => new X500DistinguishedName(n).Name)];
-            _certificate = _settings.CertificateSelector!.Select(_verifier.Certificate, issuers);
+            _certificate = _settings.CertificateSelector!.Select(_verifier.Certificate, _connection.GetAcceptableIssuers());
             _connection.UseCertificate(_certificate);
             return;
         }

@@ -9,6 +9,7 @@ namespace KernelTls.Handshake;
 /// </summary>
 internal static class X509VerifyCode
 {
+    public const int Later = -2;                 // KTLS_VERDICT_LATER: verify again at the end of the server's flight
     public const int Ok = 0;
     public const int InternalError = 1;          // X509_V_ERR_UNSPECIFIED: internal_error
     private const int Expired = 10;              // X509_V_ERR_CERT_HAS_EXPIRED: certificate_expired

@@ -9,6 +9,12 @@ namespace KernelTls.IO;
 /// </summary>
 internal sealed class OpenSslWriter(TlsConnection connection, Socket socket, SendGate gate)
 {
+    /// <summary>
+    /// Gets or sets the action that selects the certificate before the answer to a CertificateRequest, or
+    /// <see langword="null"/> if it is selected already.
+    /// </summary>
+    public Action? SelectCertificate { get; set; }
+
     /// <summary>Writes all of <paramref name="data"/>, blocking; the socket's SendTimeout limits each wait.</summary>
     public void Write(ReadOnlySpan<byte> data)
     {
@@ -65,6 +71,8 @@ internal sealed class OpenSslWriter(TlsConnection connection, Socket socket, Sen
     /// </summary>
     public async Task AnswerCertificateRequestAsync(CancellationToken cancellationToken)
     {
+        SelectCertificate?.Invoke();
+
         // A read with an empty buffer makes OpenSSL send the response. The next read reports any other result.
         NativeStatus status;
         while ((status = connection.Read(Span<byte>.Empty).Status) is NativeStatus.WantWrite or NativeStatus.WantCertificate)

@@ -38,7 +38,8 @@ internal partial class TlsConnection
 
     private unsafe NativeResult RunVerifiedStep(
         PeerVerifier verifier,
-        delegate*<SafeTlsConnectionHandle, int, delegate* unmanaged<nint, nint*, int, int>, nint, NativeResult*, int> step,
+        delegate*<SafeTlsConnectionHandle, int, delegate* unmanaged<nint, nint*, int, NativeStaple, nint, int>, nint, NativeResult*, int>
+            step,
         out bool supported)
     {
         using VerifiedStep verified = new(verifier, _socket);

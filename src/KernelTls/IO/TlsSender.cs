@@ -234,6 +234,12 @@ internal sealed class TlsSender
     /// <inheritdoc cref="SendKeys.RequestAnswer"/>
     public void AnswerKeyUpdate() => _keys.RequestAnswer();
 
+    /// <inheritdoc cref="OpenSslWriter.SelectCertificate"/>
+    public Action? SelectCertificate
+    {
+        set => _openSsl.SelectCertificate = value;
+    }
+
     /// <summary>Sends the answer to the peer's CertificateRequest (RFC 8446, section 4.6.2), after the send in progress.</summary>
     public async Task AnswerCertificateRequestAsync(CancellationToken cancellationToken)
     {

@@ -5,7 +5,7 @@ using KernelTls.Interop;
 
 namespace KernelTls.IO;
 
-// Requests the client's certificate after the handshake, on a server (RFC 8446, section 4.6.2).
+// The client's certificate after the handshake (RFC 8446, section 4.6.2): a server requests it, a client selects it.
 internal sealed partial class TlsSession
 {
     // SSL_R_EXTENSION_NOT_RECEIVED: the ClientHello did not offer post-handshake authentication.
@@ -33,6 +33,19 @@ internal sealed partial class TlsSession
         PeerVerifier verifier = new(stream, Settings with { PeerCertificateRequired = true }, static () => { });
         await Receiver.RunExclusiveAsync(() => Sender.RunExclusiveAsync(
             () => RequestCertificateAsync(verifier, cancellationToken), cancellationToken)).ConfigureAwait(false);
+    }
+
+    /// <summary>
+    /// Client: selects the certificate for the first request of the server. It also answers all later ones.
+    /// </summary>
+    private void SelectCertificate(ClientCertificateSelector selector)
+    {
+        Sender.SelectCertificate = null;
+        if (selector.Select(RemoteCertificate, _connection.GetAcceptableIssuers()) is { } certificate)
+        {
+            _connection.UseCertificate(certificate);
+            _lateCertificate = certificate.TargetCertificate;
+        }
     }
 
     private async Task RequestCertificateAsync(PeerVerifier verifier, CancellationToken cancellationToken)

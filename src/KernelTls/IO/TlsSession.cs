@@ -23,6 +23,7 @@ internal sealed partial class TlsSession : IDisposable
     private readonly SocketReceiver _socketReceiver;
     private readonly SessionMetadata _metadata;
     private readonly KtlsOffload? _counted;
+    private X509Certificate2? _lateCertificate;
     private KtlsOffload _offload;
     private bool _isHardwareQueried;
     private int _reported;
@@ -86,8 +87,13 @@ internal sealed partial class TlsSession : IDisposable
             info.Pending != 0,
             platform.CanRekey,
             settings.Resumes ? StoreSession : null,
-            () => LocalCertificate = Settings.Certificate?.TargetCertificate);
+            () => LocalCertificate = _lateCertificate ?? Settings.Certificate?.TargetCertificate);
         Sender.TakeRefusedRecord = Receiver.TakeRefusedRecord;
+
+        if (settings.CertificateSelector is { } selector && info.CertificateRequested == 0)
+        {
+            Sender.SelectCertificate = () => SelectCertificate(selector);
+        }
 
         // Between a certificate request and its answer OpenSSL writes nothing, and the answer must come from a read.
         bool writesMayPause = !facts.SendSwitched && settings.AnswersCertificateRequests;

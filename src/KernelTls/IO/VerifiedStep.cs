@@ -1,6 +1,7 @@
 using System.Net.Sockets;
 using System.Runtime.InteropServices;
 using KernelTls.Handshake;
+using KernelTls.Interop;
 
 namespace KernelTls.IO;
 
@@ -32,8 +33,8 @@ internal sealed class VerifiedStep : IDisposable
 
     /// <summary>Receives the shim's callback, whose state is a <see cref="GCHandle"/> of the step.</summary>
     [UnmanagedCallersOnly]
-    public static unsafe int OnVerify(nint state, nint* chain, int count) =>
-        ((VerifiedStep)GCHandle.FromIntPtr(state).Target!).Verify(chain, count);
+    public static unsafe int OnVerify(nint state, nint* chain, int count, NativeStaple staple, nint ssl) =>
+        ((VerifiedStep)GCHandle.FromIntPtr(state).Target!).Verify(chain, count, staple, ssl);
 
     /// <summary>
     /// Throws if the socket was closed while the verifier ran and the verifier did not refuse the peer. The result of
@@ -51,10 +52,10 @@ internal sealed class VerifiedStep : IDisposable
         }
     }
 
-    private unsafe int Verify(nint* chain, int count)
+    private unsafe int Verify(nint* chain, int count, NativeStaple staple, nint ssl)
     {
         Dispose();
-        int code = _verifier.Verify(chain, count);
+        int code = _verifier.Verify(chain, count, staple, ssl);
         try
         {
             // The reference succeeded, so the socket is open and the descriptor is still its own.

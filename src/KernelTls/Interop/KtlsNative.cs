@@ -50,7 +50,7 @@ internal static unsafe partial class KtlsNative
     internal static partial int KtlsNative_Handshake(
         SafeTlsConnectionHandle connection,
         int socket,
-        delegate* unmanaged<nint, nint*, int, int> verify,
+        delegate* unmanaged<nint, nint*, int, NativeStaple, nint, int> verify,
         nint state,
         NativeResult* result);
 
@@ -142,7 +142,7 @@ internal static unsafe partial class KtlsNative
     internal static partial int KtlsNative_RequestCertificate(
         SafeTlsConnectionHandle connection,
         int socket,
-        delegate* unmanaged<nint, nint*, int, int> verify,
+        delegate* unmanaged<nint, nint*, int, NativeStaple, nint, int> verify,
         nint state,
         NativeResult* result);
 

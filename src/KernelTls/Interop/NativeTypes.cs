@@ -21,6 +21,14 @@ internal enum NativeStatus
     DataWaiting = 9,
 }
 
+/// <summary>Specifies where the OCSP response is that a server has stapled (KTLS_STAPLE_*).</summary>
+internal enum NativeStaple
+{
+    None = 0,
+    Received = 1,
+    Expected = 2,
+}
+
 /// <summary>Specifies the socket state to wait for (KtlsWait).</summary>
 [Flags]
 internal enum NativeWait

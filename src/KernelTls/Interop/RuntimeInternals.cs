@@ -24,8 +24,9 @@ namespace KernelTls.Interop;
 /// They serve seven purposes. They publish the negotiated properties through the members of <see cref="SslStream"/> that
 /// a subclass cannot override (<see cref="SslStream.NegotiatedApplicationProtocol"/>, without which HttpClient offers
 /// no HTTP/2, and <see cref="SslStream.TargetHostName"/>). They read what options contain but do not expose (keys,
-/// trust lists, OCSP responses, OpenSSL's names of cipher suites). They provide the cipher suites that the base class
-/// would offer and accept. They validate a peer by the base class's own function. They keep
+/// trust lists, OCSP responses, OpenSSL's names of cipher suites). They provide the cipher suites and signature algorithms
+/// that the base class would offer and accept. They validate a peer by the base class's own function, and with the OCSP
+/// response that it stapled. They keep
 /// <see cref="Socket.Connected"/> true when the kernel's error for a control record makes a socket assume that it lost
 /// its connection. They cancel a receive that reports errors as values. They close a socket without resetting a
 /// connection that another descriptor keeps open. And they make the base class behave as after a handshake of its own
@@ -91,6 +92,9 @@ internal static partial class RuntimeInternals
     private static readonly Func<nint, SafeHandle>? s_createSslContext = Type.GetType("Interop+Ssl, System.Net.Security")
         ?.GetMethod("SslCtxCreate", Static, [typeof(nint)])?.CreateDelegate<Func<nint, SafeHandle>>();
 
+    private static readonly Func<string[]>? s_signatureAlgorithms = Type.GetType("Interop+OpenSsl, System.Net.Security")
+        ?.GetMethod("GetDefaultSignatureAlgorithms", Static, Type.EmptyTypes)?.CreateDelegate<Func<string[]>>();
+
     private static readonly ValidatePeer? s_validate = Type.GetType("System.Net.Security.CertificateValidation, System.Net.Security")
         ?.GetMethod("BuildChainAndVerifyProperties", Static, ValidateParameters)?.CreateDelegate<ValidatePeer>();
 
@@ -105,6 +109,9 @@ internal static partial class RuntimeInternals
 
     private static readonly Action<SafeSocketHandle, SocketShutdown>? s_trackShutdown = typeof(SafeSocketHandle)
         .GetMethod("TrackShutdown", Instance, [typeof(SocketShutdown)])?.CreateDelegate<Action<SafeSocketHandle, SocketShutdown>>();
+
+    // Evaluated when the fields of all parts of this class are set.
+    private static readonly Lazy<string> s_missing = new(FindMissing);
 
     private static Type[] CreateParameters =>
         [typeof(X509Certificate2), typeof(X509Certificate2Collection), typeof(bool), typeof(SslCertificateTrust), typeof(bool)];
@@ -126,7 +133,7 @@ internal static partial class RuntimeInternals
     public static bool IsAvailable => Missing.Length == 0;
 
     /// <summary>Gets a description of the members that are missing or have another type, or an empty string.</summary>
-    public static string Missing { get; } = FindMissing();
+    public static string Missing => s_missing.Value;
 
     /// <summary>
     /// Builds the chain and checks the name by the base class's function, which matches names as OpenSSL does.
@@ -202,6 +209,11 @@ internal static partial class RuntimeInternals
     /// OpenSSL could not create one.
     /// </summary>
     public static SafeHandle CreateSslContext() => s_createSslContext!((nint)s_sslMethod!.GetValue(null)!);
+
+    /// <summary>
+    /// Returns OpenSSL's default signature algorithms by name, in their order of preference. Creates SSL_CTXs to find them.
+    /// </summary>
+    public static string[] GetDefaultSignatureAlgorithms() => s_signatureAlgorithms!();
 
     /// <summary>
     /// Sets <see cref="SslStream.TargetHostName"/>: a client's name as given, a server's received SNI in readable form,
@@ -280,6 +292,8 @@ internal static partial class RuntimeInternals
             ("CipherSuitesPolicyPal._tls13CipherSuites", Is(s_tls13Suites, typeof(byte[]))),
             ("Interop.Ssl.SslMethods.SSLv23_method", Is(s_sslMethod, typeof(nint))),
             ("Interop.Ssl.SslCtxCreate", s_createSslContext is not null),
+            ("Interop.OpenSsl.GetDefaultSignatureAlgorithms", s_signatureAlgorithms is not null),
+            ("Interop.Ssl.SslUpdateOcspStaple, or SslGetPeerCertificate and Interop.Crypto.X509Destroy", CanAttachStaples),
             ("CertificateValidation.BuildChainAndVerifyProperties", s_validate is not null),
             ("SslStream._securityContext", s_securityContext is not null && s_securityContext.FieldType.IsAssignableFrom(s_sslHandle?.DeclaringType)),
             ("SafeSslHandle..ctor", s_sslHandle is not null),

@@ -1,0 +1,67 @@
+using System.Reflection;
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
+
+namespace KernelTls.Interop;
+
+// The OCSP response that a server has stapled. .NET keeps it with the X509, where a chain that is built finds it.
+internal static partial class RuntimeInternals
+{
+    private static readonly Type? s_ssl = Type.GetType("Interop+Ssl, System.Net.Security");
+    private static readonly Type? s_sslHandle = Type.GetType("Microsoft.Win32.SafeHandles.SafeSslHandle, System.Net.Security");
+    private static readonly ConstructorInfo? s_createSslHandle = s_sslHandle?.GetConstructor(Instance, Type.EmptyTypes);
+
+    // .NET 11 attaches the response to any X509. .NET 10 attaches it to the X509 that it gets from the SSL.
+    private static readonly MethodInfo? s_updateStaple = FindSslMethod("SslUpdateOcspStaple", [typeof(nint)], typeof(void));
+    private static readonly MethodInfo? s_getPeerCertificate = FindSslMethod("SslGetPeerCertificate", [], typeof(nint));
+    private static readonly Action<nint>? s_freeCertificate = Type.GetType("Interop+Crypto, System.Net.Security")
+        ?.GetMethod("X509Destroy", Static, [typeof(nint)])?.CreateDelegate<Action<nint>>();
+
+    private static bool CanAttachStaples =>
+        s_createSslHandle is not null && (s_updateStaple is not null || (s_getPeerCertificate is not null && s_freeCertificate is not null));
+
+    /// <summary>
+    /// Attaches the OCSP response that a client's connection holds to the server's certificate. A response that OpenSSL
+    /// cannot parse is ignored, and so is a second one for the same certificate.
+    /// </summary>
+    /// <param name="ssl">The SSL*.</param>
+    /// <param name="certificate">The X509* of the leaf.</param>
+    /// <param name="isInSession">Whether the SSL's session has the certificate, as it has once OpenSSL's verification ends.</param>
+    /// <returns>False if this runtime can attach it only when the session has the certificate.</returns>
+    public static bool TryAttachStaple(nint ssl, nint certificate, bool isInSession)
+    {
+        if (s_updateStaple is null && !isInSession)
+        {
+            return false;
+        }
+
+        SafeHandle handle = (SafeHandle)s_createSslHandle!.Invoke(null);
+        SetHandle(handle, ssl);
+        try
+        {
+            if (s_updateStaple is not null)
+            {
+                s_updateStaple.Invoke(null, [handle, certificate]);
+            }
+            else
+            {
+                s_freeCertificate!((nint)s_getPeerCertificate!.Invoke(null, [handle])!);
+            }
+
+            return true;
+        }
+        finally
+        {
+            // The handle does not own the SSL.
+            handle.SetHandleAsInvalid();
+        }
+    }
+
+    private static MethodInfo? FindSslMethod(string name, Type[] more, Type result) =>
+        s_sslHandle is not null && s_ssl?.GetMethod(name, Static, [s_sslHandle, .. more]) is { } method && method.ReturnType == result
+            ? method
+            : null;
+
+    [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "SetHandle")]
+    private static extern void SetHandle(SafeHandle handle, nint value);
+}
