@@ -1,5 +1,4 @@
 using System.Reflection;
-using System.Runtime.CompilerServices;
 using System.Runtime.InteropServices;
 
 namespace KernelTls.Interop;
@@ -8,8 +7,6 @@ namespace KernelTls.Interop;
 internal static partial class RuntimeInternals
 {
     private static readonly Type? s_ssl = Type.GetType("Interop+Ssl, System.Net.Security");
-    private static readonly Type? s_sslHandle = Type.GetType("Microsoft.Win32.SafeHandles.SafeSslHandle, System.Net.Security");
-    private static readonly ConstructorInfo? s_createSslHandle = s_sslHandle?.GetConstructor(Instance, Type.EmptyTypes);
 
     // .NET 11 attaches the response to any X509. .NET 10 attaches it to the X509 that it gets from the SSL.
     private static readonly MethodInfo? s_updateStaple = FindSslMethod("SslUpdateOcspStaple", [typeof(nint)], typeof(void));
@@ -17,8 +14,10 @@ internal static partial class RuntimeInternals
     private static readonly Action<nint>? s_freeCertificate = Type.GetType("Interop+Crypto, System.Net.Security")
         ?.GetMethod("X509Destroy", Static, [typeof(nint)])?.CreateDelegate<Action<nint>>();
 
+    private static Type? SslHandleType => Type.GetType("Microsoft.Win32.SafeHandles.SafeSslHandle, System.Net.Security");
+
     private static bool CanAttachStaples =>
-        s_createSslHandle is not null && (s_updateStaple is not null || (s_getPeerCertificate is not null && s_freeCertificate is not null));
+        s_sslHandle is not null && (s_updateStaple is not null || (s_getPeerCertificate is not null && s_freeCertificate is not null));
 
     /// <summary>
     /// Attaches the OCSP response that a client's connection holds to the server's certificate. A response that OpenSSL
@@ -35,8 +34,8 @@ internal static partial class RuntimeInternals
             return false;
         }
 
-        SafeHandle handle = (SafeHandle)s_createSslHandle!.Invoke(null);
-        SetHandle(handle, ssl);
+        SafeHandle handle = (SafeHandle)s_sslHandle!.Invoke(null);
+        Marshal.InitHandle(handle, ssl);
         try
         {
             if (s_updateStaple is not null)
@@ -58,10 +57,7 @@ internal static partial class RuntimeInternals
     }
 
     private static MethodInfo? FindSslMethod(string name, Type[] more, Type result) =>
-        s_sslHandle is not null && s_ssl?.GetMethod(name, Static, [s_sslHandle, .. more]) is { } method && method.ReturnType == result
+        SslHandleType is { } handle && s_ssl?.GetMethod(name, Static, [handle, .. more]) is { } method && method.ReturnType == result
             ? method
             : null;
-
-    [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "SetHandle")]
-    private static extern void SetHandle(SafeHandle handle, nint value);
 }
