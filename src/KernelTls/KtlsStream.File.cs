@@ -72,7 +72,6 @@ public partial class KtlsStream
             return session.Sender.SendFileAsync(section, cancellationToken);
         }
 
-        ThrowIfPeerRefused();
         return CopyAsync(section, cancellationToken);
     }
 

@@ -20,7 +20,6 @@ public partial class KtlsStream
     {
         if (Alive is not { } session)
         {
-            ThrowIfPeerRefused();
             return base.Read(buffer);
         }
 
@@ -49,7 +48,6 @@ public partial class KtlsStream
             return session.Receiver.ReceiveAsync(buffer, cancellationToken);
         }
 
-        ThrowIfPeerRefused();
         return base.ReadAsync(buffer, cancellationToken);
     }
 
@@ -74,7 +72,6 @@ public partial class KtlsStream
     {
         if (Alive is not { } session)
         {
-            ThrowIfPeerRefused();
             ThrowIfFileBlocksWrites();
             base.Write(buffer);
             return;
@@ -101,7 +98,6 @@ public partial class KtlsStream
             return session.Sender.SendAsync(buffer, cancellationToken);
         }
 
-        ThrowIfPeerRefused();
         ThrowIfFileBlocksWrites();
         return base.WriteAsync(buffer, cancellationToken);
     }
@@ -123,7 +119,6 @@ public partial class KtlsStream
             return session.Sender.SendAsync(buffers, cancellationToken);
         }
 
-        ThrowIfPeerRefused();
         ThrowIfFileBlocksWrites();
         return buffers.IsSingleSegment
             ? base.WriteAsync(buffers.First, cancellationToken)
@@ -253,7 +248,6 @@ public partial class KtlsStream
             return session.Sender.UpdateKeysAsync(requestPeerUpdate, cancellationToken);
         }
 
-        ThrowIfPeerRefused();
         KtlsOffload offload = Offload; // throws if no handshake has succeeded
         throw new NotSupportedException($"SslStream performed the handshake of this connection ({offload}) and does not support key updates.");
     }
@@ -276,13 +270,14 @@ public partial class KtlsStream
     }
 
     /// <summary>
-    /// Throws the failure of the handshake if this end refused the peer. After any other failed handshake the base
-    /// class reports that the stream is not authenticated.
+    /// Throws if this end refused the peer: the failure of the handshake, or that the stream is disposed. After any other
+    /// failed handshake the base class reports that the stream is not authenticated.
     /// </summary>
     private void ThrowIfPeerRefused()
     {
         if (_peerRefused && !RuntimeBehavior.ForgetsRefusal)
         {
+            ObjectDisposedException.ThrowIf(_disposed, this);
             _handshakeFailure?.Throw();
         }
     }

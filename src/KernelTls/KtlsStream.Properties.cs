@@ -17,7 +17,9 @@ public partial class KtlsStream
 
     /// <inheritdoc/>
     public override bool IsMutuallyAuthenticated =>
-        _session is { } s ? s.RemoteCertificate is not null && LocalCertificate is not null : base.IsMutuallyAuthenticated;
+        _session is { } s
+            ? !_disposed && s.RemoteCertificate is not null && s.LocalCertificate is not null
+            : base.IsMutuallyAuthenticated;
 
     /// <inheritdoc/>
     public override bool IsEncrypted => _session is not null ? IsAuthenticated : base.IsEncrypted;
@@ -36,7 +38,7 @@ public partial class KtlsStream
 
     /// <inheritdoc/>
     public override bool CheckCertRevocationStatus =>
-        Alive is { } s ? s.Settings.RevocationMode != X509RevocationMode.NoCheck : base.CheckCertRevocationStatus;
+        _session is { } s ? s.Settings.RevocationMode != X509RevocationMode.NoCheck : base.CheckCertRevocationStatus;
 
     /// <inheritdoc/>
     public override X509Certificate? LocalCertificate => Alive is { } s ? s.LocalCertificate : base.LocalCertificate;
@@ -91,13 +93,18 @@ public partial class KtlsStream
 
     /// <summary>
     /// Gets the session, or null if the base class performs or performed the handshake. Throws if the stream with a
-    /// session is disposed.
+    /// session is disposed, or if this end refused the peer.
     /// </summary>
     private TlsSession? Alive
     {
         get
         {
             ObjectDisposedException.ThrowIf(_disposed && _session is not null, this);
+            if (_session is null)
+            {
+                ThrowIfPeerRefused();
+            }
+
             return _session;
         }
     }

@@ -7,27 +7,9 @@ namespace KernelTls.ConformanceTests;
 /// <summary>Tests that docs/differences.md lists the accepted differences of the tests.</summary>
 public class FaultDocumentTests
 {
-    private const string Update = "KERNELTLS_UPDATE_DOCS";
-    private const string Begin = "<!-- Written by FaultDocumentTests, with KERNELTLS_UPDATE_DOCS=1: begin -->\n";
-    private const string End = "<!-- end -->";
-
     [Fact]
-    public void The_accepted_differences_are_documented()
-    {
-        string path = FindDocument();
-        string document = File.ReadAllText(path);
-        int begin = document.IndexOf(Begin, StringComparison.Ordinal) + Begin.Length;
-        int end = document.IndexOf(End, StringComparison.Ordinal);
-        Assert.True(begin >= Begin.Length && end >= begin, $"{path} has no place for the table: a line '{Begin.TrimEnd()}', and below it '{End}'.");
-        string expected = Render();
-        if (Environment.GetEnvironmentVariable(Update) == "1")
-        {
-            File.WriteAllText(path, document[..begin] + expected + document[end..]);
-            return;
-        }
-
-        Assert.True(document[begin..end] == expected, $"{path} has another table than tests/Shared/Faults/FaultDifferences.cs: run this test with {Update}=1.");
-    }
+    public void The_accepted_differences_are_documented() =>
+        GeneratedTable.Check(typeof(FaultDocumentTests), "tests/Shared/Faults/FaultDifferences.cs", Render());
 
     [Fact]
     public void Each_accepted_difference_names_faults_that_exist_and_a_section_of_an_RFC()
@@ -92,18 +74,4 @@ public class FaultDocumentTests
         (FaultField.Write, _) => $"{value} of the next write",
         _ => value,
     };
-
-    /// <summary>Finds the document in the repository in which this program was built.</summary>
-    private static string FindDocument()
-    {
-        const string name = "docs/differences.md";
-        string? folder = AppContext.BaseDirectory;
-        while (folder is not null && !File.Exists(Path.Combine(folder, name)))
-        {
-            folder = Path.GetDirectoryName(folder);
-        }
-
-        Assert.True(folder is not null, $"no {name} above {AppContext.BaseDirectory}");
-        return Path.Combine(folder, name);
-    }
 }

@@ -3,6 +3,7 @@ using System.IO.Pipelines;
 using System.Net;
 using System.Net.Sockets;
 using KernelTls.IO;
+using KernelTls.Interop;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Connections.Features;
 using Microsoft.AspNetCore.Http.Features;
@@ -24,6 +25,7 @@ namespace KernelTls.AspNetCore.Transport;
 /// </remarks>
 internal sealed class DeferredConnection :
     ConnectionContext,
+    IConnectionEndPointFeature,
     IConnectionIdFeature,
     IConnectionItemsFeature,
     IConnectionLifetimeFeature,
@@ -55,6 +57,11 @@ internal sealed class DeferredConnection :
         LocalEndPoint = socket.LocalEndPoint;
         RemoteEndPoint = socket.RemoteEndPoint;
         ConnectionClosed = _closed.Token;
+        if (RuntimeBehavior.HasEndPointFeature)
+        {
+            Features.Set<IConnectionEndPointFeature>(this);
+        }
+
         Features.Set<IConnectionIdFeature>(this);
         Features.Set<IConnectionItemsFeature>(this);
         Features.Set<IConnectionLifetimeFeature>(this);

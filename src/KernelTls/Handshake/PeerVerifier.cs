@@ -38,6 +38,9 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Ac
     /// </summary>
     public ExceptionDispatchInfo? Refusal { get; private set; }
 
+    /// <summary>Gets a value that indicates whether the <see cref="Refusal"/> is a decision, and not an exception of the callback.</summary>
+    public bool HasDecided { get; private set; }
+
     /// <summary>
     /// Validates the peer's certificates. Never throws: an exception becomes the <see cref="Refusal"/>.
     /// </summary>
@@ -253,6 +256,7 @@ internal sealed class PeerVerifier(object sender, HandshakeSettings settings, Ac
     private bool Refuse(string message)
     {
         Refusal = ExceptionDispatchInfo.Capture(new AuthenticationException(message));
+        HasDecided = true;
         return false;
     }
 }

@@ -235,7 +235,11 @@ internal sealed class TlsHandshake : IDisposable
                 return false;
             default:
                 RecordAlert(result);
-                IsPeerRefused = _verifier.Refusal is not null || TlsErrors.IsCertificateMissing(result);
+                IsPeerRefused = _verifier.HasDecided || TlsErrors.IsCertificateMissing(result);
+                if (IsServer)
+                {
+                    PublishServerName(_connection.GetInfo());
+                }
 
                 // The refused certificate is the cause; OpenSSL's error only reports the refusal.
                 if (_verifier.Refusal is { } refusal)
@@ -346,9 +350,12 @@ internal sealed class TlsHandshake : IDisposable
             IsServer ? _certificate?.TargetCertificate : RuntimeBehavior.RefusesInHandshake ? null : _verifier.Certificate);
         if (IsServer)
         {
-            RuntimeInternals.PublishTargetHost(_stream, HandshakeOptions.PublishedServerName(NativeText.Decode(info.ServerName)));
+            PublishServerName(info);
         }
     }
+
+    private void PublishServerName(in ConnectionInfo info) =>
+        RuntimeInternals.PublishTargetHost(_stream, HandshakeOptions.PublishedServerName(NativeText.Decode(info.ServerName)));
 
     private void Staple()
     {
@@ -372,7 +379,7 @@ internal sealed class TlsHandshake : IDisposable
                 _verifier.ValidateAbsence();
             }
 
-            IsPeerRefused = _verifier.Refusal is not null;
+            IsPeerRefused = _verifier.HasDecided;
             _verifier.Refusal?.Throw();
         }
 

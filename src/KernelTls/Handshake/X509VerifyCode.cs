@@ -28,7 +28,8 @@ internal static class X509VerifyCode
         (X509ChainStatusFlags.CtlNotValidForUsage, WrongPurpose),
         (X509ChainStatusFlags.CtlNotSignatureValid | X509ChainStatusFlags.InvalidExtension |
             X509ChainStatusFlags.NotSignatureValid | X509ChainStatusFlags.InvalidPolicyConstraints |
-            X509ChainStatusFlags.NoIssuanceChainPolicy | X509ChainStatusFlags.NotValidForUsage, Rejected),
+            X509ChainStatusFlags.NoIssuanceChainPolicy | X509ChainStatusFlags.NotValidForUsage |
+            X509ChainStatusFlags.RevocationStatusUnknown, Rejected),
     ];
 
     public static int For(SslPolicyErrors errors, X509Chain chain)

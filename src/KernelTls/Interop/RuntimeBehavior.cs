@@ -1,8 +1,8 @@
 namespace KernelTls.Interop;
 
 /// <summary>
-/// Describes the behavior of <see cref="System.Net.Security.SslStream"/> that differs between versions of .NET.
-/// <see cref="KtlsStream"/> follows the running version. No other code checks the version.
+/// Describes the behavior of <see cref="System.Net.Security.SslStream"/> and Kestrel that differs between versions of .NET.
+/// This library follows the running version. No other code checks the version.
 /// </summary>
 internal static class RuntimeBehavior
 {
@@ -42,4 +42,7 @@ internal static class RuntimeBehavior
     /// </summary>
     public static bool ServersDownloadCertificates { get; } = Environment.Version.Major < Net11 || RuntimeSwitch.IsSet(
         "System.Net.Security.EnableServerAiaDownloads", "DOTNET_SYSTEM_NET_SECURITY_ENABLESERVERAIADOWNLOADS");
+
+    /// <summary>Gets a value that indicates whether Kestrel's connections have IConnectionEndPointFeature.</summary>
+    public static bool HasEndPointFeature { get; } = Environment.Version.Major >= Net11;
 }
