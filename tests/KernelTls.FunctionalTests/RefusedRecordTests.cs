@@ -68,11 +68,16 @@ public class RefusedRecordTests : KernelTest
 
         IOException read = await Assert.ThrowsAsync<IOException>(
             () => (reading ?? client.ReadAsync(new byte[100]).AsTask()).InTime("the read"));
-        Assert.Same(read, written);
+        if (!reads)
+        {
+            Assert.Same(read, written);
+        }
+
         await client.DisposeAsync().AsTask().InTime("the disposal");
         await peer.Ended.InTime("the peer to see the end");
 
-        // The kernel changes the error of a record that a send meets to EBADMSG, for a read on another thread, which may be first.
+        // A read in progress takes the record, and the send that met it reports its own error. The kernel changes the error of a
+        // record that a send meets to EBADMSG, for a read on another thread, which may be first.
         Assert.Contains(Assert.Single(peer.Alerts), reads ? [alert, "bad_record_mac"] : (string[])[alert]);
     }
 }

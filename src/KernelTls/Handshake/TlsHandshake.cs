@@ -66,7 +66,7 @@ internal sealed class TlsHandshake : IDisposable
         }
         else
         {
-            MakeNonBlocking();
+            TransportOptions.MakeNonBlocking(_socket, Failed);
         }
 
         Begin();
@@ -102,7 +102,7 @@ internal sealed class TlsHandshake : IDisposable
     {
         _transport.ApplyBusyPoll(_socket);
         bool isLate = IsServer && !WaitForClient();
-        MakeNonBlocking();
+        TransportOptions.MakeNonBlocking(_socket, Failed);
         Begin();
         while (!Step(out NativeStatus wanted))
         {
@@ -183,27 +183,6 @@ internal sealed class TlsHandshake : IDisposable
         catch (Exception e) when (e is SocketException or ObjectDisposedException)
         {
             throw TlsErrors.Socket(Failed, (e as SocketException)?.SocketErrorCode ?? SocketError.OperationAborted);
-        }
-    }
-
-    /// <summary>
-    /// Makes the descriptor non-blocking, because OpenSSL must never block inside a record. An asynchronous operation makes .NET
-    /// set that mode permanently and emulate blocking in synchronous operations. Sending nothing is the cheapest such operation.
-    /// </summary>
-    private void MakeNonBlocking()
-    {
-        try
-        {
-            ValueTask<int> nothing = _socket.SendAsync(ReadOnlyMemory<byte>.Empty, SocketFlags.None);
-            if (!nothing.IsCompletedSuccessfully)
-            {
-                nothing.AsTask().GetAwaiter().GetResult();
-            }
-        }
-        catch (SocketException e)
-        {
-            // The peer closed the connection before the handshake.
-            throw TlsErrors.Socket(Failed, e.SocketErrorCode);
         }
     }
 

@@ -21,6 +21,27 @@ internal readonly record struct TransportOptions(
     private const int TlsReceiveExpectNoPad = 4;
     private const int Tls13 = 0x0304;
 
+    /// <summary>
+    /// Makes the descriptor non-blocking, because OpenSSL must never block inside a record. An asynchronous operation makes .NET
+    /// set that mode permanently and emulate blocking in synchronous operations. Sending nothing is the cheapest such operation.
+    /// </summary>
+    /// <exception cref="IOException">The peer has closed the connection. The message begins with <paramref name="failed"/>.</exception>
+    public static void MakeNonBlocking(Socket socket, string failed)
+    {
+        try
+        {
+            ValueTask<int> nothing = socket.SendAsync(ReadOnlyMemory<byte>.Empty, SocketFlags.None);
+            if (!nothing.IsCompletedSuccessfully)
+            {
+                nothing.AsTask().GetAwaiter().GetResult();
+            }
+        }
+        catch (SocketException e)
+        {
+            throw TlsErrors.Socket(failed, e.SocketErrorCode);
+        }
+    }
+
     public void ApplyBusyPoll(Socket socket)
     {
         if (BusyPoll is { } time)

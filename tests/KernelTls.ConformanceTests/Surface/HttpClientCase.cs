@@ -97,8 +97,12 @@ internal sealed record HttpClientCase(string Name, SslProtocols Version, bool Is
         {
             if (RawServer is not null)
             {
-                Assert.NotEqual(0, await socket.ReceiveAsync(new byte[16 * 1024]));
-                await RawServer(socket);
+                // A client with a short limit may give up first.
+                if (await socket.ReceiveAsync(new byte[16 * 1024]) > 0)
+                {
+                    await RawServer(socket);
+                }
+
                 return;
             }
 

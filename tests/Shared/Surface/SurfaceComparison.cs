@@ -35,6 +35,15 @@ internal sealed class SurfaceComparison(IReadOnlyList<SurfaceDifference> accepte
         }
     }
 
+    /// <summary>Records a configuration that could not be completed. Thread-safe.</summary>
+    public void Fail(string configuration, Exception failure)
+    {
+        lock (_seen)
+        {
+            _wrong.Add($"{configuration}\n  could not be completed: {failure}");
+        }
+    }
+
     /// <summary>Asserts that nothing differs but what is accepted, and that each accepted difference occurred.</summary>
     public void AssertGood()
     {

@@ -30,12 +30,23 @@ internal static class SurfaceRun
         await Parallel.ForAsync(0, cases.Count, new ParallelOptions { MaxDegreeOfParallelism = AtATime }, async (i, _) =>
         {
             Stopwatch own = Stopwatch.StartNew();
-            results[i] = (await run(cases[i], TlsMode.Stock), await run(cases[i], mode));
+            try
+            {
+                results[i] = (await run(cases[i], TlsMode.Stock), await run(cases[i], mode));
+            }
+            catch (Exception e)
+            {
+                comparison.Fail($"{cases[i]}", e);
+            }
+
             times[i] = own.Elapsed;
         });
         for (int i = 0; i < cases.Count; i++)
         {
-            comparison.Add($"{cases[i]}", results[i].Stock, results[i].Actual);
+            if (results[i].Actual is not null)
+            {
+                comparison.Add($"{cases[i]}", results[i].Stock, results[i].Actual);
+            }
         }
 
         output.WriteLine(
