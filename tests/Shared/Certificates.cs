@@ -111,7 +111,15 @@ internal static partial class Certificates
         X509Certificate2? issuer = null)
     {
         using X509Certificate2 certificate = Issue(subject.Request, name, from, to, issuer ?? Authority);
-        return Reload(certificate.CopyWithPrivateKey(subject.Key));
+        X509Certificate2 signed = Reload(certificate.CopyWithPrivateKey(subject.Key));
+
+        // .NET decodes these at the first use, without a lock: servers that start side by side saw none.
+        foreach (X509EnhancedKeyUsageExtension usages in signed.Extensions.OfType<X509EnhancedKeyUsageExtension>())
+        {
+            _ = usages.EnhancedKeyUsages;
+        }
+
+        return signed;
     }
 
     private static X509Certificate2 SignRsa(string name)

@@ -27,7 +27,8 @@ internal static class CallerCases
         yield return new("session resumed", false, version) { Connections = 3 };
         yield return new("session resumed, callback", false, version)
         {
-            Connections = 3, Client = (c, notes) => c.RemoteCertificateValidationCallback = notes.Validation(),
+            Connections = 3,
+            Client = (c, notes) => c.RemoteCertificateValidationCallback = notes.Validation(),
         };
         yield return new("session resumed, refused by the callback", false, version)
         {
@@ -64,17 +65,21 @@ internal static class CallerCases
         {
             yield return new("refused by the callback", false, version)
             {
-                Blocks = blocks, Client = (c, notes) => c.RemoteCertificateValidationCallback = notes.Validation(false),
+                Blocks = blocks,
+                Client = (c, notes) => c.RemoteCertificateValidationCallback = notes.Validation(false),
             };
             yield return new("refused by the callback's exception", false, version)
             {
-                Blocks = blocks, Client = (c, _) => c.RemoteCertificateValidationCallback = (_, _, _, _) => throw new InvalidOperationException("on purpose"),
+                Blocks = blocks,
+                Client = (c, _) => c.RemoteCertificateValidationCallback = (_, _, _, _) => throw new InvalidOperationException("on purpose"),
             };
             yield return new("refused: the name", false, version) { Blocks = blocks, Client = (c, _) => c.TargetHost = "elsewhere.test" };
             yield return new("refused: the authority", false, version) { Blocks = blocks, Client = (c, _) => c.CertificateChainPolicy!.CustomTrustStore.Clear() };
             yield return new("refused: no application protocol", false, version)
             {
-                Blocks = blocks, Client = Protocols, Server = (s, _) => s.ApplicationProtocols = [SslApplicationProtocol.Http11],
+                Blocks = blocks,
+                Client = Protocols,
+                Server = (s, _) => s.ApplicationProtocols = [SslApplicationProtocol.Http11],
             };
         }
 
@@ -135,7 +140,9 @@ internal static class CallerCases
             yield return new("refused: no certificate", true, version) { Blocks = blocks, Server = (s, _) => s.ClientCertificateRequired = true };
             yield return new("refused: no application protocol", true, version)
             {
-                Blocks = blocks, Client = Protocols, Server = (s, _) => s.ApplicationProtocols = [SslApplicationProtocol.Http11],
+                Blocks = blocks,
+                Client = Protocols,
+                Server = (s, _) => s.ApplicationProtocols = [SslApplicationProtocol.Http11],
             };
             yield return new("refused by the callback", true, version)
             {

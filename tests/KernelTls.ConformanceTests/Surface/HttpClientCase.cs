@@ -29,7 +29,7 @@ internal sealed record HttpClientCase(string Name, SslProtocols Version, bool Is
     /// <summary>Gets what the server does when the request has arrived.</summary>
     public Func<SslStream, Socket, Task>? Answer { get; init; }
 
-    /// <summary>Gets the limit of the whole request, if it is to be exceeded.</summary>
+    /// <summary>Gets a limit of the whole request that the server exceeds.</summary>
     public TimeSpan? Timeout { get; init; }
 
     public override string ToString() =>
@@ -122,7 +122,7 @@ internal sealed record HttpClientCase(string Name, SslProtocols Version, bool Is
         }
         catch (Exception e) when (e is IOException or AuthenticationException or SocketException or ObjectDisposedException or InvalidOperationException)
         {
-            // The client has ended the connection, or this end was told to.
+            // The client has ended the connection, or the test has ended.
         }
     }
 

@@ -45,11 +45,13 @@ internal static class HttpClientCases
         yield return new("a server that sends text", version, isHttp2) { RawServer = s => s.SendAsync("HTTP/1.1 400 Bad Request\r\n\r\n"u8.ToArray()) };
         yield return new("a server that says nothing, the request's limit", version, isHttp2)
         {
-            RawServer = ToEndAsync, Timeout = s_tooShort,
+            RawServer = ToEndAsync,
+            Timeout = s_tooShort,
         };
         yield return new("a server that says nothing, the connection's limit", version, isHttp2)
         {
-            RawServer = ToEndAsync, Client = h => h.ConnectTimeout = s_tooShort,
+            RawServer = ToEndAsync,
+            Client = h => h.ConnectTimeout = s_tooShort,
         };
         if (isHttp2)
         {
@@ -66,16 +68,22 @@ internal static class HttpClientCases
             Answer = (_, socket) => socket.SendAsync("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"u8.ToArray()),
         };
         yield return new("an answer", version, isHttp2);
-        yield return new("a body that is cut by FIN", version, isHttp2) { Answer = async (stream, socket) =>
+        yield return new("a body that is cut by FIN", version, isHttp2)
+        {
+            Answer = async (stream, socket) =>
         {
             await stream.WriteAsync(Encoding.ASCII.GetBytes(Cut));
             socket.Shutdown(SocketShutdown.Send);
-        } };
-        yield return new("a body that is cut by close_notify", version, isHttp2) { Answer = async (stream, _) =>
+        }
+        };
+        yield return new("a body that is cut by close_notify", version, isHttp2)
+        {
+            Answer = async (stream, _) =>
         {
             await stream.WriteAsync(Encoding.ASCII.GetBytes(Cut));
             await stream.ShutdownAsync();
-        } };
+        }
+        };
     }
 
     private static async Task ToEndAsync(Socket socket)

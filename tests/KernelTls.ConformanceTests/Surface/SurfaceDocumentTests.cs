@@ -22,7 +22,7 @@ public class SurfaceDocumentTests
         })
         {
             table.Append($"\n| what {title} | where | {stock} | this library | why |\n|---|---|---|---|---|\n");
-            foreach (SurfaceDifference each in differences.Where(d => !d.IsFault))
+            foreach (SurfaceDifference each in differences)
             {
                 table.Append($"| {Text(each.Members)} | {Text(each.Where)}{When(each)} | {Text([each.Stock])} | {Text([each.Actual])} | {each.Why} |\n");
             }

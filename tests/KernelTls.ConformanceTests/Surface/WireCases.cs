@@ -60,7 +60,8 @@ internal static class WireCases
                 {
                     yield return new($"{name}, {(asks ? "requested" : "not requested")}", false, version)
                     {
-                        Client = change, Peer = p => p with { AsksForCertificate = asks },
+                        Client = change,
+                        Peer = p => p with { AsksForCertificate = asks },
                     };
                 }
             }
@@ -181,7 +182,8 @@ internal static class WireCases
             {
                 yield return new(name, true, version)
                 {
-                    Server = change, Peer = p => p with { Protocols = ["http/1.1"], AsksForStatus = true },
+                    Server = change,
+                    Peer = p => p with { Protocols = ["http/1.1"], AsksForStatus = true },
                 };
             }
 
@@ -201,11 +203,13 @@ internal static class WireCases
         yield return new("AllowRenegotiation, falls back", true, Both) { Server = s => s.AllowRenegotiation = true, Fallback = KtlsFallbackReason.Renegotiation };
         yield return new("EncryptionPolicy, falls back", true, Both)
         {
-            Server = s => s.EncryptionPolicy = EncryptionPolicy.AllowNoEncryption, Fallback = KtlsFallbackReason.EncryptionPolicy,
+            Server = s => s.EncryptionPolicy = EncryptionPolicy.AllowNoEncryption,
+            Fallback = KtlsFallbackReason.EncryptionPolicy,
         };
         yield return new("CipherSuitesPolicy, not the peer's", true, SslProtocols.Tls12)
         {
-            Server = s => s.CipherSuitesPolicy = s_suites, Peer = p => p with { CipherList = "ECDHE-ECDSA-AES256-GCM-SHA384" },
+            Server = s => s.CipherSuitesPolicy = s_suites,
+            Peer = p => p with { CipherList = "ECDHE-ECDSA-AES256-GCM-SHA384" },
         };
     }
 

@@ -17,18 +17,45 @@ internal static class WireSurface
 
     private static readonly Dictionary<int, string> s_extensions = new()
     {
-        [0] = "server_name", [5] = "status_request", [10] = "supported_groups", [11] = "ec_point_formats", [13] = "signature_algorithms",
-        [16] = "alpn", [18] = "signed_certificate_timestamp", [21] = "padding", [22] = "encrypt_then_mac", [23] = "extended_master_secret",
-        [35] = "session_ticket", [41] = "pre_shared_key", [42] = "early_data", [43] = "supported_versions", [44] = "cookie",
-        [45] = "psk_key_exchange_modes", [47] = "certificate_authorities", [49] = "post_handshake_auth",
-        [50] = "signature_algorithms_cert", [51] = "key_share", [65281] = "renegotiation_info",
+        [0] = "server_name",
+        [5] = "status_request",
+        [10] = "supported_groups",
+        [11] = "ec_point_formats",
+        [13] = "signature_algorithms",
+        [16] = "alpn",
+        [18] = "signed_certificate_timestamp",
+        [21] = "padding",
+        [22] = "encrypt_then_mac",
+        [23] = "extended_master_secret",
+        [35] = "session_ticket",
+        [41] = "pre_shared_key",
+        [42] = "early_data",
+        [43] = "supported_versions",
+        [44] = "cookie",
+        [45] = "psk_key_exchange_modes",
+        [47] = "certificate_authorities",
+        [49] = "post_handshake_auth",
+        [50] = "signature_algorithms_cert",
+        [51] = "key_share",
+        [65281] = "renegotiation_info",
     };
 
     private static readonly Dictionary<int, string> s_messages = new()
     {
-        [0] = "HelloRequest", [1] = "ClientHello", [2] = "ServerHello", [4] = "NewSessionTicket", [8] = "EncryptedExtensions",
-        [11] = "Certificate", [12] = "ServerKeyExchange", [13] = "CertificateRequest", [14] = "ServerHelloDone", [15] = "CertificateVerify",
-        [16] = "ClientKeyExchange", [20] = "Finished", [22] = "CertificateStatus", [24] = "KeyUpdate",
+        [0] = "HelloRequest",
+        [1] = "ClientHello",
+        [2] = "ServerHello",
+        [4] = "NewSessionTicket",
+        [8] = "EncryptedExtensions",
+        [11] = "Certificate",
+        [12] = "ServerKeyExchange",
+        [13] = "CertificateRequest",
+        [14] = "ServerHelloDone",
+        [15] = "CertificateVerify",
+        [16] = "ClientKeyExchange",
+        [20] = "Finished",
+        [22] = "CertificateStatus",
+        [24] = "KeyUpdate",
     };
 
     /// <summary>Adds what a peer has received in a connection of this version.</summary>

@@ -13,9 +13,6 @@ internal sealed record SurfaceDifference(string[] Where, string[] Members, strin
     /// <summary>Gets a value that indicates whether only kernel TLS differs.</summary>
     public bool IsKernelOnly { get; init; }
 
-    /// <summary>Gets a value that indicates whether it is a fault to be mended, which the documents do not list.</summary>
-    public bool IsFault { get; init; }
-
     /// <summary>Gets the kernels, OpenSSLs and runtimes with which it occurs.</summary>
     public FaultCondition When { get; init; } = FaultCondition.Always;
 

@@ -1,7 +1,7 @@
 namespace KernelTls.Tests;
 
 /// <summary>Contains the accepted differences from what the stock stack shows, which docs/differences.md lists.</summary>
-internal static partial class SurfaceDifferences
+internal static class SurfaceDifferences
 {
     private const string Any = "*";
     private const string Absent = SurfaceText.Absent;
@@ -11,12 +11,15 @@ internal static partial class SurfaceDifferences
     private const string NoSslException =
         "OpenSSL's error is the inner exception itself; SslStream puts an internal exception with OpenSSL's number between";
 
-    private const string Bindings = "there is no binding then; SslStream throws";
 
     private const string OwnCertificate = "RFC 5929, 4.1: the binding is a hash of the server's certificate at both ends";
 
     private const string InConnectCallback =
         "to HttpClient the connection failed, because the handshake is a part of its ConnectCallback; only an AuthenticationException counts as TLS";
+
+    private const string NothingToBind = "the handshake has failed, so that there is nothing to bind to";
+
+    private const string InCallback = "the binding is there when the handshake has ended, and a callback runs before; nobody is bound to a wrong connection";
 
     private const string OwnReset =
         "the socket's own exception; ConnectionResetException is that of Kestrel's transport, which has not started";
@@ -24,13 +27,6 @@ internal static partial class SurfaceDifferences
     /// <summary>Gets what a peer sees.</summary>
     public static IReadOnlyList<SurfaceDifference> Wire { get; } =
     [
-        new(
-            ["client, TLS 1.3, LocalCertificateSelectionCallback, when the server is known*", "client, TLS 1.3, LocalCertificateSelectionCallback, none*"],
-            ["ClientHello.post_handshake_auth", "ClientHello.extensions"],
-            Any,
-            Any,
-            "post-handshake authentication is offered by a client that has chosen its certificate before the handshake; SslStream offers it with any callback"),
-        .. FaultsOfWire,
         new(
             ["client, *(refused)", "server, *(refused)"],
             ["alerts", "messages", "records of the handshake", "Finished", "ClientKeyExchange"],
@@ -71,11 +67,23 @@ internal static partial class SurfaceDifferences
     /// <summary>Gets what a caller of the stream sees.</summary>
     public static IReadOnlyList<SurfaceDifference> Caller { get; } =
     [
-        .. FaultsOfCaller,
-        new(["*"], ["failed: *TransportContext.*", "disposed: *TransportContext.*", "after that: *TransportContext.*"], Any, "null", Bindings),
+        new(
+            ["*"],
+            ["connected: TransportContext.Unique", "used: TransportContext.Unique", "shut down: TransportContext.Unique", "after that: TransportContext.Unique"],
+            Any,
+            "throws SslException",
+            "the base class does not have the connection's SSL; KtlsStream.TransportContext has the binding"),
+        new(["*"], ["in *: *TransportContext.Unique"], Any, Any, InCallback),
+        new(["client, *, selection callback*"], ["in LocalCertificateSelectionCallback: *TransportContext.Endpoint"], Any, Any, InCallback),
+        new(["client, *, session resumed*"], ["in RemoteCertificateValidationCallback: *TransportContext.Endpoint"], Any, Any, InCallback)
+        {
+            When = FaultCondition.Net11,
+        },
+        new(["*, refused by the callback*"], ["failed: *TransportContext.*"], Any, Any, NothingToBind),
+        new(["server, *"], ["failed: *TransportContext.*", "disposed: *TransportContext.*"], "null", "throws *", NothingToBind),
         new(
             ["server, *"],
-            ["connected: *TransportContext.Endpoint", "used: *TransportContext.Endpoint", "shut down: *TransportContext.Endpoint", "after that: *TransportContext.Endpoint"],
+            ["connected: *TransportContext.Endpoint", "used: *TransportContext.Endpoint", "shut down: *TransportContext.Endpoint", "after that: *TransportContext.Endpoint", "in *: *TransportContext.Endpoint"],
             Any,
             "the hash of CN=*",
             OwnCertificate),
@@ -113,15 +121,6 @@ internal static partial class SurfaceDifferences
             "Tls, Tls12*",
             "Tls1*",
             "RFC 8446, 4.1.2: the versions that the client offers"),
-        new(
-            ["*, refused*"],
-            ["failed: NegotiatedApplicationProtocol"],
-            "throws AuthenticationException",
-            Any,
-            "the property cannot be overridden; the other properties throw the refusal, as SslStream's do")
-        {
-            When = FaultCondition.Net10,
-        },
     ];
 
     /// <summary>Gets what a caller of HttpClient sees.</summary>
@@ -155,7 +154,24 @@ internal static partial class SurfaceDifferences
     /// <summary>Gets what an application on Kestrel sees.</summary>
     public static IReadOnlyList<SurfaceDifference> Kestrel { get; } =
     [
-        .. FaultsOfKestrel,
+        new(
+            ["*"],
+            ["connection: ITlsConnectionFeature.TryGetChannelBindingBytes(*"],
+            Any,
+            Any,
+            "Kestrel asks the base class, which has the hash of the server's certificate (RFC 5929, 4.1) and not the connection's SSL; KtlsStream.TransportContext has both")
+        {
+            When = FaultCondition.Net11,
+        },
+        new(
+            ["*"],
+            ["log of Microsoft.AspNetCore.Server.Kestrel.Https.Internal.HttpsConnectionMiddleware"],
+            Any,
+            "*FailedToReadChannelBinding*",
+            "as for TryGetChannelBindingBytes")
+        {
+            When = FaultCondition.Net11,
+        },
         new(["*"], ["connection: IKtlsFeature*", "connection, ended: IKtlsFeature*", "log of KernelTls.*"], Absent, Any, "the data paths of the connection"),
         new(
             ["*"],
@@ -191,15 +207,6 @@ internal static partial class SurfaceDifferences
             "ConnectionResetException <- SocketException ConnectionReset",
             "IOException <- SocketException ConnectionReset",
             OwnReset)
-        {
-            When = FaultCondition.Net11,
-        },
-        new(
-            ["*"],
-            ["log of *.HttpsConnectionMiddleware"],
-            "*; Debug FailedToReadChannelBinding*",
-            "*established using the following protocol: Tls1*",
-            OwnCertificate)
         {
             When = FaultCondition.Net11,
         },
