@@ -19,7 +19,7 @@ internal static class SurfaceDifferences
 
     private const string NothingToBind = "the handshake has failed, so that there is nothing to bind to";
 
-    private const string InCallback = "the binding is there when the handshake has ended, and a callback runs before; nobody is bound to a wrong connection";
+    private const string InCallback = "the binding is there when the handshake has ended, and a callback runs before; no authentication is bound to another connection";
 
     private const string OwnReset =
         "the socket's own exception; ConnectionResetException is that of Kestrel's transport, which has not started";
