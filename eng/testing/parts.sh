@@ -82,17 +82,12 @@ timed() {
     printf -- '-- took %s s, and %s s of processors\n' "$(cat "$1/seconds")" "$(cat "$1/processor")"
 }
 
-# Tests mostly wait. User-Mode Linux has one processor. Parts on this machine and in an emulated machine use both
-# processors, so that more parts beside them would only wait for processors.
+# Tests mostly wait. User-Mode Linux has one processor; parts on this machine and in an emulated machine use both.
 readonly most_parts=4
 declare -A slots=([host]=2 [emulated]=1 [uml]=$most_parts [idle]=1)
 
 # Returns whether one more part may begin.
-has_room() {
-    local most=$most_parts
-    [ "$(printf '%s\n' "${running[@]}" | grep -cE '^(host|emulated) ')" = 0 ] || most=$((most_parts - 1))
-    [ "$(printf '%s\n' "${running[@]}" | grep -cE '^(host|emulated|uml) ')" -lt "$most" ]
-}
+has_room() { [ "$(printf '%s\n' "${running[@]}" | grep -cE '^(host|emulated|uml) ')" -lt "$most_parts" ]; }
 
 # begin_part SLOT DIRECTORY COMMAND
 begin_part() {

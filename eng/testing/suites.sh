@@ -26,12 +26,13 @@ host_suites=(
     'inner KernelTls.Weave.Tests -'
     'inner KernelTls.UnitTests -'
     'inner KernelTls.LoadTest.Tests -'
-    'outer KernelTls.ConformanceTests Stock'
-    'outer KernelTls.AspNetCore.Tests Stock'
+    # With DirectOpenSsl: a theory about modes on OpenSSL has no data without one.
+    'outer KernelTls.ConformanceTests Stock,DirectOpenSsl -trait- loop=outer'
+    'outer KernelTls.AspNetCore.Tests Stock,DirectOpenSsl -trait- loop=outer'
     # The libraries that need no server of the distribution. The others run in the cells.
     'outer KernelTls.LibraryTests - -trait host=yes'
-    'weekly KernelTls.ConformanceTests Managed'
-    'weekly KernelTls.AspNetCore.Tests Managed'
+    'weekly KernelTls.ConformanceTests Stock,Managed,DirectOpenSsl'
+    'weekly KernelTls.AspNetCore.Tests Stock,Managed,DirectOpenSsl'
 )
 
 # The same on .NET 11, for tests that need no SDK.
@@ -41,7 +42,7 @@ host_suites_11=(
     'inner KernelTls.AspNetCore.Tests DirectOpenSsl -class *.KestrelInternalsTests -class *.HttpTests'
     'outer KernelTls.UnitTests -'
     'outer KernelTls.ConformanceTests DirectOpenSsl'
-    'weekly KernelTls.ConformanceTests Stock'
+    'weekly KernelTls.ConformanceTests Stock,DirectOpenSsl'
     'weekly KernelTls.AspNetCore.Tests -'
     'weekly KernelTls.Weave.Tests -'
     'weekly KernelTls.Bench.Tests - -trait runtime=11'
@@ -72,10 +73,7 @@ suites_of() {
             echo 'inner KernelTls.FunctionalTests Kernel'
             echo "inner KernelTls.ConformanceTests Kernel $without"
             echo 'inner KernelTls.AspNetCore.Tests Kernel -class- *.ChromiumTests' ;;
-        # Peers that only the cells have, without the kernel's TLS.
-        modes)
-            echo 'outer KernelTls.FunctionalTests DirectOpenSsl -trait- loop=outer'
-            echo 'weekly KernelTls.FunctionalTests Stock,DirectOpenSsl' ;;
+        modes) echo "weekly KernelTls.FunctionalTests $every_mode" ;;
         programs)
             echo "outer KernelTls.PackageTests $every_mode -trait cell=programs"
             echo "outer KernelTls.Weave.Tests $every_mode -trait cell=programs" ;;
