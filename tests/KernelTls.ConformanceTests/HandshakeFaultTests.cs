@@ -7,6 +7,7 @@ namespace KernelTls.ConformanceTests;
 /// Tests changes that a peer or an attacker makes to a record of a handshake (RFC 8446, sections 4 and 5; RFC 5246,
 /// section 7). The result must be that of SslStream, or an accepted difference.
 /// </summary>
+[Trait("loop", "outer-kernel")]
 public class HandshakeFaultTests(ITestOutputHelper output)
 {
     private static readonly bool[] s_ends = [true, false];

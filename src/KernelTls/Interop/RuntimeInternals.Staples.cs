@@ -6,18 +6,23 @@ namespace KernelTls.Interop;
 // The OCSP response that a server has stapled. .NET keeps it with the X509, where a chain that is built finds it.
 internal static partial class RuntimeInternals
 {
-    private static readonly Type? s_ssl = Type.GetType("Interop+Ssl, System.Net.Security");
+    // .NET 11 attaches the response to any X509. .NET 10 attaches it to the X509 that it gets from the SSL. Each has one of
+    // the methods, so ILLink.Descriptors.xml cannot name them; the trimmer keeps what these calls name.
+    private static readonly MethodInfo? s_updateStaple = SslHandleType is { } handle
+        ? Type.GetType("Interop+Ssl, System.Net.Security")?.GetMethod("SslUpdateOcspStaple", Static, [handle, typeof(nint)])
+        : null;
 
-    // .NET 11 attaches the response to any X509. .NET 10 attaches it to the X509 that it gets from the SSL.
-    private static readonly MethodInfo? s_updateStaple = FindSslMethod("SslUpdateOcspStaple", [typeof(nint)], typeof(void));
-    private static readonly MethodInfo? s_getPeerCertificate = FindSslMethod("SslGetPeerCertificate", [], typeof(nint));
+    private static readonly MethodInfo? s_getPeerCertificate = SslHandleType is { } handle
+        ? Type.GetType("Interop+Ssl, System.Net.Security")?.GetMethod("SslGetPeerCertificate", Static, [handle])
+        : null;
+
     private static readonly Action<nint>? s_freeCertificate = Type.GetType("Interop+Crypto, System.Net.Security")
         ?.GetMethod("X509Destroy", Static, [typeof(nint)])?.CreateDelegate<Action<nint>>();
 
     private static Type? SslHandleType => Type.GetType("Microsoft.Win32.SafeHandles.SafeSslHandle, System.Net.Security");
 
     private static bool CanAttachStaples =>
-        s_sslHandle is not null && (s_updateStaple is not null || (s_getPeerCertificate is not null && s_freeCertificate is not null));
+        s_sslHandle is not null && (s_updateStaple?.ReturnType == typeof(void) || (s_getPeerCertificate?.ReturnType == typeof(nint) && s_freeCertificate is not null));
 
     /// <summary>
     /// Attaches the OCSP response that a client's connection holds to the server's certificate. A response that OpenSSL
@@ -55,9 +60,4 @@ internal static partial class RuntimeInternals
             handle.SetHandleAsInvalid();
         }
     }
-
-    private static MethodInfo? FindSslMethod(string name, Type[] more, Type result) =>
-        SslHandleType is { } handle && s_ssl?.GetMethod(name, Static, [handle, .. more]) is { } method && method.ReturnType == result
-            ? method
-            : null;
 }

@@ -9,6 +9,7 @@ namespace KernelTls.AspNetCore.Tests;
 /// Compares what an application on Kestrel sees with what the stock server shows: every member of every public feature of
 /// connection and request, HttpContext.Connection, and the log of the connection.
 /// </summary>
+[Trait("loop", "outer-kernel")]
 public class KestrelSurfaceTests(ITestOutputHelper output)
 {
     private static readonly SslProtocols[] s_versions = [SslProtocols.Tls12, SslProtocols.Tls13];

@@ -6,6 +6,7 @@ namespace KernelTls.ConformanceTests;
 /// Compares what a caller sees with what SslStream shows: every public member at each point of a connection's life, the
 /// arguments of callbacks, and the exceptions of handshakes and reads, by the types of the whole chain.
 /// </summary>
+[Trait("loop", "outer-kernel")]
 public class CallerSurfaceTests(ITestOutputHelper output)
 {
     public static TheoryData<TlsMode> Costly => [.. Modes.Costly];

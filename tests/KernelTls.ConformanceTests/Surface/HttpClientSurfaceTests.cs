@@ -6,6 +6,7 @@ namespace KernelTls.ConformanceTests;
 /// Compares what a caller of HttpClient sees with what the stock one shows: the response, or every member of the exception
 /// and the types of its inner ones.
 /// </summary>
+[Trait("loop", "outer-kernel")]
 public class HttpClientSurfaceTests(ITestOutputHelper output)
 {
     public static TheoryData<TlsMode> Costly => [.. Modes.Costly];

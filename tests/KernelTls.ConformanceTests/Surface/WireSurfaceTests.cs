@@ -7,6 +7,7 @@ namespace KernelTls.ConformanceTests;
 /// Compares what a peer sees with what it sees of SslStream: every message and record of the handshake, decrypted, alerts,
 /// tickets and the end of the connection, in each configuration of <see cref="WireCases"/>.
 /// </summary>
+[Trait("loop", "outer-kernel")]
 public class WireSurfaceTests(ITestOutputHelper output)
 {
     public static TheoryData<TlsMode> Costly => [.. Modes.Costly];
