@@ -76,12 +76,13 @@ static void Discard_plain(void)
     KtlsPair_Close(&pair);
 }
 
-/* The kernel's receive fails at a record that is not data. Discarding does not. */
+/* The kernel's receive fails at a record that is not data. Discarding does not. TLS 1.2, because OpenSSL 3.0 offloads only
+ * the sending of TLS 1.3. */
 static void Discard_records_kernel(void)
 {
     int64_t discarded = -1;
     KtlsResult result;
-    Link link = Link_Establish(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
+    Link link = Link_Establish(TLS1_2_VERSION, KTLS_FLAG_ENABLE_KTLS);
     Link_TransferBothWays(&link, 1000);
     CHECK_EQ(Link_SendPart(link.client, link.pair.client, (const uint8_t*)"data", 4), 4);
     CHECK_EQ(KtlsNative_Shutdown(link.client, link.pair.client, &result), 0);
