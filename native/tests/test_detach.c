@@ -76,8 +76,8 @@ static void Discard_plain(void)
     KtlsPair_Close(&pair);
 }
 
-/* The kernel's receive fails at a record that is not data. Discarding does not. TLS 1.2, because OpenSSL 3.0 offloads only
- * the sending of TLS 1.3. */
+/* The kernel's receive fails at a record that is not data. Discarding does not. TLS 1.2, because OpenSSL 3.0 offloads
+ * only the sending of TLS 1.3. */
 static void Discard_records_kernel(void)
 {
     int64_t discarded = -1;
