@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * A connection whose first descriptor is closed goes on with another one, and what arrives after the end is discarded.
+ * A connection moves to another descriptor before its first one is closed. What arrives after the end is discarded.
  */
 #include "fixture.h"
 #include "test.h"

@@ -57,7 +57,7 @@ internal sealed class LingeringClose
         }
     }
 
-    /// <summary>Sends this end's FIN and discards what has arrived. If the peer has not closed yet, goes on without the caller.</summary>
+    /// <summary>Sends this end's FIN and discards what has arrived. If the peer has not closed yet, the rest happens in the background.</summary>
     /// <param name="socket">The stream's socket.</param>
     /// <param name="ownsSocket">
     /// Whether the stream closes the socket. If so, it is closed here, because NetworkStream would first shut down both
