@@ -247,6 +247,9 @@ public partial class KtlsStream : SslStream
     /// <param name="socket">The stream's socket.</param>
     internal void LingerOnDispose(Socket socket) => _lingeringSocket = socket;
 
+    /// <summary>Sends an alert that is due, because the caller closes the socket before it disposes the stream.</summary>
+    internal void SendAlert() => _session?.Receiver.SendAlert();
+
     private bool TryBeginDispose() => !Interlocked.Exchange(ref _disposed, true);
 
     /// <summary>Hands the connection over if it must not end yet, and closes the socket in that case if the stream owns it.</summary>

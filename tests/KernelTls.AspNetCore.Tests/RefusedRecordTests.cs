@@ -1,7 +1,6 @@
 using System.Net.Security;
 using System.Net.Sockets;
 using System.Security.Authentication;
-using System.Text;
 using KernelTls.Tests;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Connections;
@@ -19,6 +18,9 @@ public class RefusedRecordTests
 
     /// <summary>A record of a version that does not exist.</summary>
     private static readonly byte[] s_otherVersion = [23, 9, 9, 0, 32, .. new byte[32]];
+
+    /// <summary>A request with a part of its body.</summary>
+    private static readonly byte[] s_head = [.. "POST /read HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nbody"u8];
 
     public static TheoryData<TlsMode> OnOpenSsl => [.. Modes.OnOpenSsl];
 
@@ -121,11 +123,52 @@ public class RefusedRecordTests
         await aborted.Task.InTime("the request to be aborted");
     }
 
+    /// <summary>
+    /// A send meets the kernel's error before the read in progress does. Kestrel then closes the socket, but the client gets the alert
+    /// first, as from OpenSSL on the socket.
+    /// </summary>
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task The_client_gets_the_alert_although_a_send_meets_the_record_first(TlsMode mode)
+    {
+        await using Server server = await Server.StartAsync(
+            mode,
+            application: application => application.MapPost("/read", async (HttpContext context) =>
+            {
+                await context.Request.Body.ReadExactlyAsync(new byte[4]);
+                Task<int> rest = context.Request.Body.ReadAsync(new byte[1]).AsTask();
+                while (!rest.IsCompleted && !context.RequestAborted.IsCancellationRequested)
+                {
+                    await context.Response.WriteAsync("a");
+                    await Task.Yield();
+                }
+
+                await rest;
+            }));
+        server.FailsOnPurpose = true;
+
+        // Which of the two meets it is chance.
+        for (int i = 0; i < 100; i++)
+        {
+            using Socket socket = await server.ConnectSocketAsync();
+            using TlsPeer peer = new(socket, SslProtocols.Tls13, isServer: false, "http/1.1");
+            Assert.True(await peer.ShakeHandsAsync().InTime("the handshake"));
+            peer.Watch();
+            await peer.SendAsync(peer.Seal(RecordType.ApplicationData, s_head)).InTime();
+            await peer.UntilAsync(data => data.Length > 0).InTime("the response to begin");
+
+            await peer.SendAsync(s_unprotected).InTime();
+
+            string end = await peer.Ended.InTime("the connection's end");
+            Assert.True(peer.Alerts is ["bad_record_mac"], $"connection {i}: {end}, alerts: {string.Join(", ", peer.Alerts)}");
+        }
+    }
+
     private static async Task<SslStream> PostAsync(Socket socket)
     {
         SslStream client = new(new NetworkStream(socket));
         await client.AuthenticateAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)).InTime();
-        await client.WriteAsync(Encoding.ASCII.GetBytes("POST /read HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nbody")).InTime();
+        await client.WriteAsync(s_head).InTime();
         return client;
     }
 

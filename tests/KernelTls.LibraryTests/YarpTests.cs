@@ -22,8 +22,11 @@ public sealed class YarpTests() : HttpTest("KernelTls.LibraryTests", "Yarp.Rever
         await ExchangeAsync(client, _proxy.Address, version);
 
         Assert.Equal(1, _proxy.Connections);
-        Assert.Equal(1, Origin.Connections);
-        Assert.Equal(4, Handshakes);
+
+        // The proxy opens another connection when it does not know yet that a stream of HTTP/2 has ended
+        // (EnableMultipleHttp2Connections).
+        Assert.InRange(Origin.Connections, 1, version == "2.0" ? 2 : 1);
+        Assert.Equal(2 * (_proxy.Connections + Origin.Connections), Handshakes);
     }
 
     [Theory]

@@ -65,15 +65,21 @@ public sealed class LingeringCloseTests
         using SocketPair pair = await SocketPair.ConnectAsync();
         LingeringClose.Begin(pair.Server, ownsSocket: true);
 
+        long sent = 0;
         SocketException failure = await Assert.ThrowsAsync<SocketException>(() => Task.Run(async () =>
         {
             while (true)
             {
-                await pair.Client.SendAsync(new byte[10_000]);
+                sent += await pair.Client.SendAsync(new byte[10_000]);
             }
         }).InTime("the reset"));
 
         Assert.True(failure.SocketErrorCode is SocketError.ConnectionReset or SocketError.Shutdown, $"{failure.SocketErrorCode}");
+        // What is discarded, and what fits in the buffers of the two sockets. In a second, far more would be sent.
+        Assert.InRange(sent, 256 * 1024, 32 * 1024 * 1024);
+
+        // The client sees the reset first.
+        await LingeringClose.WhenAllEnded().InTime("the close to be complete");
         Assert.Equal(0, LingeringClose.Count);
     }
 

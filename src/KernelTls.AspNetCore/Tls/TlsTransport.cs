@@ -48,6 +48,7 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
         _output = new TlsPipeWriter(stream, connection.MemoryPool, connection.MaxWriteBufferSize, OnSendFailed);
         _input = new TlsInput(stream, connection, _output, OnFailed);
         stream.Input = _input;
+        connection.Aborting = stream.SendAlert;
         Input = PipeReader.Create(
             _input,
             new StreamPipeReaderOptions(

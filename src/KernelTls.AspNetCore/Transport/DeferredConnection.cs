@@ -114,6 +114,9 @@ internal sealed class DeferredConnection :
     /// <summary>Gets the reason why this end aborted the connection, or null.</summary>
     public Exception? AbortReason => _abortReason;
 
+    /// <summary>Gets or sets the last action before the connection is aborted: TLS sends an alert that is due.</summary>
+    public Action? Aborting { get; set; }
+
     public bool WaitForData => _listener.WaitForData;
 
     public long MaxWriteBufferSize => _listener.MaxWriteBufferSize;
@@ -184,6 +187,7 @@ internal sealed class DeferredConnection :
         }
 
         _logger.ConnectionAborted(ConnectionId, _abortReason.Message);
+        Aborting?.Invoke();
         if (reason is null)
         {
             _socket.Dispose();

@@ -80,8 +80,17 @@ internal sealed partial class RecordReader
         }
     }
 
+    /// <summary>Lets OpenSSL send the alert for the record of <see cref="TakeRefusedRecord"/>, although data in front of it is unread.</summary>
+    public void SendAlert()
+    {
+        if (_refused is not 0 and int errno)
+        {
+            SendAlert(errno);
+        }
+    }
+
     /// <summary>
-    /// Lets OpenSSL send the alert for a record that the kernel has refused, when the stream is disposed while a read is in progress. OpenSSL
+    /// Lets OpenSSL send the alert for a record that the kernel has refused, when the connection is closed while a read is in progress. OpenSSL
     /// receives nothing, because the shim fails its receive with the errno (ktls_bio.c, BeforeRead).
     /// </summary>
     /// <param name="errno">The <see cref="SocketReceiveResult.RecordErrno"/> of the send that met the record.</param>

@@ -221,6 +221,18 @@ internal sealed class TlsReceiver : IDisposable
         }
     }
 
+    /// <summary>
+    /// Sends the alert for a record that the kernel has refused and reported to a send, if no read has done it yet. Called before the
+    /// socket is closed under the reads.
+    /// </summary>
+    public void SendAlert()
+    {
+        if (!TakeRecords(static (receiver, _) => receiver._reader.SendAlert()) && _refusedDuringRead is not 0 and int errno)
+        {
+            _reader.SendAlert(errno);
+        }
+    }
+
     public void Dispose()
     {
         // A pending read still uses its operation, which the finalizer then disposes.
