@@ -76,7 +76,8 @@ suites_of() {
         modes) echo "weekly KernelTls.FunctionalTests $every_mode" ;;
         programs)
             echo "outer KernelTls.PackageTests $every_mode -trait cell=programs"
-            echo "outer KernelTls.Weave.Tests $every_mode -trait cell=programs" ;;
+            echo "outer KernelTls.Weave.Tests $every_mode -trait cell=programs"
+            echo "outer KernelTls.LoadTest.Tests $every_mode -trait cell=programs" ;;
         # Woven libraries with the distribution's servers. Without the variable only what costs little; RabbitMQ takes long to start.
         libraries)
             echo "outer KernelTls.LibraryTests Kernel -class- *.RabbitTests $mail"
@@ -86,8 +87,8 @@ suites_of() {
         more-libraries)
             echo 'weekly KernelTls.LibraryTests Kernel -class *.RabbitTests'
             echo "weekly KernelTls.LibraryTests Stock -class- *.HttpClientTests -class- *.MqttTests $mail" ;;
+        # Alone in its boot: it removes the tls module.
         tools)
-            echo "outer KernelTls.LoadTest.Tests $every_mode -trait cell=tools"
             echo "outer KernelTls.Tool.Tests $every_mode -trait cell=tools" ;;
         # The tests that depend on the kernel and on OpenSSL: the shim, the data path of a connection, keys, control
         # records, Kestrel by the kernel's own counters, and the tool's report of them. Also on .NET 11.

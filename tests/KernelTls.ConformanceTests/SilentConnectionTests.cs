@@ -18,9 +18,6 @@ public class SilentConnectionTests
 {
     private const int Connections = 200;
 
-    /// <summary>The differences between two measurements of the same are below this.</summary>
-    private const double Tolerance = 1.05;
-
     private static readonly byte[] s_hello = [22, 3, 1, 2, 0, 1, 0, 1, 0xFC, 3, 3, .. new byte[506]];
 
     private static readonly int[] s_sizes = [0, 1, 5, 400];
@@ -40,11 +37,7 @@ public class SilentConnectionTests
         await MeasureAsync(mode, sent, callback);
         await MeasureAsync(TlsMode.Stock, sent, callback);
 
-        double stock = await MeasureAsync(TlsMode.Stock, sent, callback);
-        double ours = await MeasureAsync(mode, sent, callback);
-
-        TestContext.Current.TestOutputHelper!.WriteLine($"{ours:F0} bytes a connection, SslStream {stock:F0}");
-        Assert.True(ours <= stock * Tolerance, $"{ours:F0} bytes a connection, SslStream {stock:F0}");
+        await Heap.AssertNoMoreThanStockAsync(mode, each => MeasureAsync(each, sent, callback));
     }
 
     /// <summary>Returns the memory of a connection whose server waits for the ClientHello.</summary>

@@ -7,7 +7,7 @@ namespace KernelTls.LoadTest.Tests;
 /// Tests the two hosts on one machine, if the kernel supports namespaces, and that they do the same as crank's
 /// scenarios.
 /// </summary>
-[Trait("cell", "tools")]
+[Trait("cell", "programs")]
 [Trait("loop", "outer")]
 public class RehearsalTests
 {

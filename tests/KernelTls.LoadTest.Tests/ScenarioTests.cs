@@ -6,7 +6,7 @@ using KernelTls.Tests;
 namespace KernelTls.LoadTest.Tests;
 
 /// <summary>Tests every scenario of benchmarks/crank with the command lines that crank would create.</summary>
-[Trait("cell", "tools")]
+[Trait("cell", "programs")]
 [Trait("loop", "outer")]
 public class ScenarioTests
 {
