@@ -24,7 +24,7 @@ internal static class StreamModes
     {
         StreamMode.Stock => new SslStream(transport),
         StreamMode.DirectOpenSsl => new KtlsStream(
-            transport, leaveInnerStreamOpen: false, new KtlsOptions { Mode = KtlsMode.Disabled, DirectOpenSsl = true }),
+            transport, leaveInnerStreamOpen: false, new KtlsOptions { Mode = KtlsMode.Disabled, Fallback = KtlsFallback.OpenSsl }),
         _ => new KtlsStream(transport, leaveInnerStreamOpen: false, new KtlsOptions { Mode = KtlsMode.Required }),
     };
 }

@@ -73,7 +73,9 @@ internal sealed class Demonstration
             case RequestedMode.StockSslStream:
                 return $"{downloads} over the stock SslStream ({KtlsFallbackReason.DisabledByToggle})";
             case RequestedMode.DirectOpenSsl:
-                return $"{downloads} over OpenSSL on the socket ({KtlsFallbackReason.DirectOpenSsl})";
+                return $"{downloads} over OpenSSL on the socket ({KtlsFallbackReason.NotEnabled})";
+            case RequestedMode.OpenSslInstead:
+                return $"{downloads} over OpenSSL on the socket ({KtlsPlatform.NotSupportedReason})";
         }
 
         if (!KtlsPlatform.IsSupported)

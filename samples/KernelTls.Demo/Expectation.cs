@@ -47,7 +47,8 @@ internal sealed class Expectation
     private KtlsFallbackReason ReasonFor(KtlsDirections direction, SslProtocols protocol, TlsCipherSuite suite) => _mode switch
     {
         RequestedMode.StockSslStream => KtlsFallbackReason.DisabledByToggle,
-        RequestedMode.DirectOpenSsl => KtlsFallbackReason.DirectOpenSsl,
+        RequestedMode.DirectOpenSsl => KtlsFallbackReason.NotEnabled,
+        RequestedMode.OpenSslInstead => KtlsPlatform.NotSupportedReason,
         _ => KtlsPlatform.GetFallbackReason(direction, protocol, suite),
     };
 

@@ -7,8 +7,8 @@ internal static class FallbackText
     {
         KtlsFallbackReason.None => "it is in the kernel",
         KtlsFallbackReason.DisabledByToggle => "DOTNET_SYSTEM_NET_SECURITY_KTLS=0 switches kernel TLS off",
-        KtlsFallbackReason.DirectOpenSsl => "DOTNET_SYSTEM_NET_SECURITY_DIRECT_OPENSSL=1 puts OpenSSL on the socket, without the kernel",
-        KtlsFallbackReason.DirectionNotAsked => "KtlsOptions.Directions leaves this direction to OpenSSL",
+        KtlsFallbackReason.NotEnabled => "DOTNET_SYSTEM_NET_SECURITY_DIRECT_OPENSSL=1 alone puts OpenSSL on the socket, without the kernel",
+        KtlsFallbackReason.DirectionNotRequested => "KtlsOptions.Directions leaves this direction to OpenSSL",
         KtlsFallbackReason.NativeLibraryMissing => "libKernelTls.Native.so is not beside the program; eng/native builds it",
         KtlsFallbackReason.OpenSslNotFound => "no libssl.so.3 can be loaded; apt-get install libssl3",
         KtlsFallbackReason.OpenSslTooOld =>

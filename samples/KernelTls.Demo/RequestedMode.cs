@@ -8,6 +8,9 @@ internal enum RequestedMode
     /// <summary>DOTNET_SYSTEM_NET_SECURITY_DIRECT_OPENSSL=1 while kernel TLS is not on.</summary>
     DirectOpenSsl,
 
+    /// <summary>DOTNET_SYSTEM_NET_SECURITY_DIRECT_OPENSSL=1 while kernel TLS is on and not available.</summary>
+    OpenSslInstead,
+
     /// <summary>DOTNET_SYSTEM_NET_SECURITY_KTLS=0.</summary>
     StockSslStream,
 }

@@ -17,12 +17,14 @@ internal static class Toggles
         bool direct = Read(DirectVariable) ?? false;
         switch (kernel, direct)
         {
+            case (false, _):
+                return (RequestedMode.StockSslStream, $"{KernelVariable}=0, set by the caller: kernel TLS is switched off");
+            case (true, true) when !KtlsPlatform.IsSupported:
+                return (RequestedMode.OpenSslInstead, $"{KernelVariable}=1 and {DirectVariable}=1, set by the caller: OpenSSL on the socket, for want of kernel TLS");
             case (true, _):
                 return (RequestedMode.KernelTls, $"{KernelVariable}={Environment.GetEnvironmentVariable(KernelVariable)}, set by the caller: kernel TLS");
             case (_, true):
                 return (RequestedMode.DirectOpenSsl, $"{DirectVariable}=1, set by the caller: OpenSSL on the socket, without the kernel");
-            case (false, _):
-                return (RequestedMode.StockSslStream, $"{KernelVariable}=0, set by the caller: kernel TLS is switched off");
             default:
                 Environment.SetEnvironmentVariable(KernelVariable, "1");
                 return (RequestedMode.KernelTls, $"{KernelVariable}=1, set by the demo: kernel TLS");

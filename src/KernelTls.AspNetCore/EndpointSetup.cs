@@ -58,7 +58,7 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
         configure?.Invoke(configuration!.Options);
         if (!KestrelInternals.IsAvailable)
         {
-            server.Refuse(endpoint.ToString()!, KtlsFallbackReason.KestrelNotKnown, configuration!.Options);
+            server.Refuse(endpoint.ToString()!, KtlsFallbackReason.KestrelNotSupported, configuration!.Options);
         }
         else if (isNew)
         {
@@ -97,24 +97,22 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
         }
 
         string text = endpoint.ToString()!;
-        KtlsFallbackReason reason = KernelTlsServer.GetFallbackReason(options);
-        if (reason == KtlsFallbackReason.None && endpoint.IPEndPoint is null)
+        EngineChoice choice = KernelTlsServer.Choose(options);
+        if (endpoint.IPEndPoint is null)
         {
-            reason = KtlsFallbackReason.NotTcp;
+            choice = choice.Where(KtlsFallbackReason.NotTcp, KtlsFallbackReason.NotTcp);
         }
 
-        if (reason != KtlsFallbackReason.None)
+        switch (choice.Engine)
         {
-            return UseStockTls(text, reason, options, next);
-        }
-
-        if (KtlsStream.ChooseEngine(options).Engine == Engine.Kernel)
-        {
-            _logger.EndpointServed(text);
-        }
-        else
-        {
-            _logger.EndpointServedWithoutKernel(text);
+            case Engine.Managed:
+                return UseStockTls(text, choice, options, next);
+            case Engine.Kernel:
+                _logger.EndpointServed(text);
+                break;
+            default:
+                _logger.EndpointServedByOpenSsl(text, choice.KernelReason);
+                break;
         }
 
         server.MarkServed();
@@ -136,16 +134,20 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
 
         string text = endpoint.ToString()!;
         return KestrelInternals.IsHttps(endpoint)
-            ? UseStockTls(text, KtlsFallbackReason.EndpointNotFound, configuration.Options, next)
+            ? UseStockTls(
+                text,
+                new EngineChoice(KtlsFallbackReason.EndpointNotFound, KtlsFallbackReason.EndpointNotFound),
+                configuration.Options,
+                next)
             : throw new InvalidOperationException(
                 $"UseKernelTls was called for {text}, which does not use UseHttps. Call UseHttps for it, or call UseKernelTls on the web "
                 + "host's builder for all endpoints that use UseHttps.");
     }
 
-    private ConnectionDelegate UseStockTls(string endpoint, KtlsFallbackReason reason, KtlsOptions options, ConnectionDelegate next)
+    private ConnectionDelegate UseStockTls(string endpoint, EngineChoice choice, KtlsOptions options, ConnectionDelegate next)
     {
-        server.Refuse(endpoint, reason, options);
-        StockTlsFeature stock = new(reason);
+        server.Refuse(endpoint, choice.Reason, options);
+        StockTlsFeature stock = new(KtlsOffload.Managed(choice));
         return context =>
         {
             DeferredConnection.MarkSeen(context);

@@ -7,9 +7,9 @@ namespace KernelTls.AspNetCore;
 
 /// <summary>Enables kernel TLS without code. The package adds this startup class to the application.</summary>
 /// <remarks>
-/// It registers the transport, and kernel TLS for the clients of IHttpClientFactory, if
-/// <c>DOTNET_SYSTEM_NET_SECURITY_KTLS</c> or the AppContext switch <c>System.Net.Security.Ktls</c> enables it. If
-/// neither is set, or the variable is <c>0</c>, it registers nothing.
+/// It registers the transport, and kernel TLS for the clients of IHttpClientFactory, if <c>DOTNET_SYSTEM_NET_SECURITY_KTLS</c>,
+/// <c>DOTNET_SYSTEM_NET_SECURITY_DIRECT_OPENSSL</c> or the AppContext switch <c>System.Net.Security.Ktls</c> enables it, or if one of the
+/// variables has an invalid value, which the transport reports. If none is set, or the first is <c>0</c>, it registers nothing.
 /// </remarks>
 public sealed class KernelTlsHostingStartup : IHostingStartup
 {
@@ -17,7 +17,7 @@ public sealed class KernelTlsHostingStartup : IHostingStartup
     public void Configure(IWebHostBuilder builder)
     {
         ArgumentNullException.ThrowIfNull(builder);
-        if (IsRequested(Toggles.Kernel, Toggles.DirectOpenSsl))
+        if (Toggles.AreOn)
         {
             builder.ConfigureServices(services =>
             {
@@ -26,10 +26,4 @@ public sealed class KernelTlsHostingStartup : IHostingStartup
             });
         }
     }
-
-    /// <summary>
-    /// Returns whether to register the transport. The transport also reports a value that is neither on nor off.
-    /// </summary>
-    internal static bool IsRequested(Toggle kernel, bool directOpenSsl) =>
-        kernel is Toggle.On or Toggle.Invalid || directOpenSsl;
 }

@@ -48,14 +48,19 @@ internal sealed class KernelTlsServer
     /// <inheritdoc cref="IsActive" path="/exception"/>
     public bool Listens => _hasServed || IsActive;
 
+    /// <summary>Returns the engine of connections with these options. The base class stands for Kestrel's HTTPS middleware.</summary>
+    public static EngineChoice Choose(KtlsOptions options)
+    {
+        EngineChoice choice = KtlsStream.ChooseEngine(options);
+        return choice.Engine != Engine.Managed && !KestrelInternals.IsAvailable
+            ? choice.Where(KtlsFallbackReason.KestrelNotSupported, KtlsFallbackReason.KestrelNotSupported)
+            : choice;
+    }
+
     /// <summary>
     /// Returns the reason why these options leave connections to Kestrel's HTTPS middleware, or None.
     /// </summary>
-    public static KtlsFallbackReason GetFallbackReason(KtlsOptions options)
-    {
-        (Engine engine, KtlsFallbackReason reason) = KtlsStream.ChooseEngine(options);
-        return engine != Engine.Managed && !KestrelInternals.IsAvailable ? KtlsFallbackReason.KestrelNotKnown : reason;
-    }
+    public static KtlsFallbackReason GetFallbackReason(KtlsOptions options) => Choose(options).Reason;
 
     /// <summary>Creates the options of an endpoint: a copy of the server's, with kernel TLS requested.</summary>
     public KtlsOptions CreateOptions()
@@ -98,13 +103,14 @@ internal sealed class KernelTlsServer
 
     private bool Decide()
     {
-        KtlsFallbackReason reason = GetFallbackReason(Options);
+        EngineChoice choice = Choose(Options);
+        KtlsFallbackReason reason = choice.Reason;
         if (reason == KtlsFallbackReason.None)
         {
             return true;
         }
 
-        string detail = reason == KtlsFallbackReason.KestrelNotKnown ? KestrelInternals.Missing : Platform.KnownDetail;
+        string detail = choice.AppendTo(reason == KtlsFallbackReason.KestrelNotSupported ? KestrelInternals.Missing : Platform.KnownDetail);
         if (Options.Mode == KtlsMode.Required)
         {
             throw new KtlsNotAvailableException(

@@ -44,8 +44,8 @@ internal static partial class LogMessages
     [LoggerMessage(14, LogLevel.Warning, "{Assembly} uses a stock SslStream for a connection to {Peer}, which the switch for kernel TLS does not affect. {Advice} This is reported once per process.")]
     public static partial void StockStreamInUse(this ILogger logger, string assembly, string peer, string advice);
 
-    [LoggerMessage(13, LogLevel.Information, "{Endpoint} uses OpenSSL on the socket, without the kernel (DirectOpenSsl).")]
-    public static partial void EndpointServedWithoutKernel(this ILogger logger, string endpoint);
+    [LoggerMessage(13, LogLevel.Information, "{Endpoint} uses OpenSSL on the socket, without kernel TLS: {Reason}.")]
+    public static partial void EndpointServedByOpenSsl(this ILogger logger, string endpoint, KtlsFallbackReason reason);
 
     [LoggerMessage(15, LogLevel.Debug, "Connection {ConnectionId}: an HTTP/2 stream that Kestrel reuses was still marked as scheduled. It was repaired.")]
     public static partial void StreamRepaired(this ILogger logger, string connectionId);

@@ -18,7 +18,7 @@ internal sealed class StockTlsFilter(KernelTlsServer server) : IStartupFilter
     {
         if (server.StockReason is not KtlsFallbackReason.None and var reason)
         {
-            StockTlsFeature stock = new(reason);
+            StockTlsFeature stock = new(KtlsOffload.Managed(reason));
             application.Use(next => context =>
             {
                 if (context.Request.IsHttps && context.Features.Get<IKtlsFeature>() is null)

@@ -16,7 +16,10 @@ public enum KtlsFallbackReason
     /// </summary>
     NotEnabled = 1,
 
-    /// <summary>The application chose <see cref="KtlsMode.Disabled"/>.</summary>
+    /// <summary>
+    /// The application chose <see cref="KtlsMode.Disabled"/>. As a reason why OpenSSL does not use the socket:
+    /// <see cref="KtlsMode.Required"/> or <see cref="KtlsFallback.SslStream"/>.
+    /// </summary>
     DisabledByMode = 2,
 
     /// <summary>
@@ -25,24 +28,19 @@ public enum KtlsFallbackReason
     DisabledByToggle = 3,
 
     /// <summary>
-    /// <c>DOTNET_SYSTEM_NET_SECURITY_KTLS</c> has a value other than <c>1</c>, <c>true</c>, <c>0</c> or <c>false</c>.
+    /// <c>DOTNET_SYSTEM_NET_SECURITY_KTLS</c> or <c>DOTNET_SYSTEM_NET_SECURITY_DIRECT_OPENSSL</c> has a value other than <c>1</c>,
+    /// <c>true</c>, <c>0</c> or <c>false</c>.
     /// </summary>
     ToggleInvalid = 4,
-
-    /// <summary>
-    /// <c>DOTNET_SYSTEM_NET_SECURITY_DIRECT_OPENSSL=1</c> or <see cref="KtlsOptions.DirectOpenSsl"/> is set: OpenSSL
-    /// uses the socket without the kernel.
-    /// </summary>
-    DirectOpenSsl = 5,
 
     /// <summary>
     /// The handshake was started through a variable of type <see cref="System.Net.Security.SslStream"/>, by a method
     /// that a subclass cannot override. Declare the variable as <see cref="KtlsStream"/>.
     /// </summary>
-    BaseHandshake = 6,
+    AuthenticatedAsBase = 6,
 
     /// <summary><see cref="KtlsOptions.Directions"/> assigns this direction to OpenSSL.</summary>
-    DirectionNotAsked = 7,
+    DirectionNotRequested = 7,
 
     // The platform.
 
@@ -89,13 +87,13 @@ public enum KtlsFallbackReason
     /// This .NET runtime lacks private members that this library uses, or their signatures differ.
     /// <see cref="KtlsPlatform.NotSupportedDetail"/> names them. Update the package.
     /// </summary>
-    RuntimeNotKnown = 28,
+    RuntimeNotSupported = 28,
 
     /// <summary>
     /// This ASP.NET Core lacks the private members through which KernelTls.AspNetCore finds an endpoint's TLS options.
     /// Update the package.
     /// </summary>
-    KestrelNotKnown = 29,
+    KestrelNotSupported = 29,
 
     /// <summary>
     /// A security policy, such as a seccomp profile or a security module, denies the socket options of kernel TLS
@@ -113,7 +111,7 @@ public enum KtlsFallbackReason
     // The transport.
 
     /// <summary>The inner stream is not exactly a <see cref="System.Net.Sockets.NetworkStream"/>.</summary>
-    NotASocket = 40,
+    NotSocketStream = 40,
 
     /// <summary>The socket is not connected.</summary>
     NotConnected = 41,

@@ -5,9 +5,9 @@ namespace KernelTls;
 public sealed class KtlsOptions
 {
     private KtlsMode _mode = KtlsMode.Environment;
+    private KtlsFallback _fallback = KtlsFallback.Environment;
     private long? _recordLimit;
     private KtlsDirections _directions = KtlsDirections.Both;
-    private TimeSpan? _busyPoll;
 
     /// <summary>Gets or sets whether kernel TLS is used. The default is <see cref="KtlsMode.Environment"/>.</summary>
     /// <exception cref="ArgumentOutOfRangeException">The value is not defined by <see cref="KtlsMode"/>.</exception>
@@ -27,14 +27,22 @@ public sealed class KtlsOptions
     }
 
     /// <summary>
-    /// Gets or sets a value that indicates whether OpenSSL uses the socket directly without kernel TLS. The default is
-    /// <see langword="false"/>.
+    /// Gets or sets what processes the records where the kernel cannot. The default is <see cref="KtlsFallback.Environment"/>.
     /// </summary>
-    /// <remarks>
-    /// This is an experiment that isolates the cost of the socket BIO.
-    /// <c>DOTNET_SYSTEM_NET_SECURITY_DIRECT_OPENSSL=1</c> does the same for the whole process.
-    /// </remarks>
-    public bool DirectOpenSsl { get; set; }
+    /// <exception cref="ArgumentOutOfRangeException">The value is not defined by <see cref="KtlsFallback"/>.</exception>
+    public KtlsFallback Fallback
+    {
+        get => _fallback;
+        set
+        {
+            if (!Enum.IsDefined(value))
+            {
+                throw new ArgumentOutOfRangeException(nameof(value), value, "Expected Environment, SslStream or OpenSsl.");
+            }
+
+            _fallback = value;
+        }
+    }
 
     /// <summary>
     /// Gets or sets the number of records that are sent under one key before a KeyUpdate changes it (RFC 8446, sections
@@ -66,7 +74,7 @@ public sealed class KtlsOptions
     /// Gets or sets the directions for which kernel TLS is requested. The default is <see cref="KtlsDirections.Both"/>.
     /// </summary>
     /// <remarks>
-    /// OpenSSL processes the other direction, with the reason <see cref="KtlsFallbackReason.DirectionNotAsked"/>.
+    /// OpenSSL processes the other direction, with the reason <see cref="KtlsFallbackReason.DirectionNotRequested"/>.
     /// </remarks>
     /// <exception cref="ArgumentOutOfRangeException">
     /// The value is not Send, Receive or Both. To use neither, set <see cref="Mode"/> to
@@ -101,34 +109,6 @@ public sealed class KtlsOptions
     /// continues without it.
     /// </remarks>
     public bool ExpectNoPadding { get; set; }
-
-    /// <summary>
-    /// Gets or sets how long the kernel may poll the network device for this socket before it sleeps
-    /// (<c>SO_BUSY_POLL</c> with <c>SO_PREFER_BUSY_POLL</c>), in whole microseconds. Zero disables polling regardless
-    /// of <c>net.core.busy_read</c>. The default, <see langword="null"/>, leaves the socket unchanged.
-    /// </summary>
-    /// <remarks>
-    /// The option is set when OpenSSL performs the handshake. <c>SO_PREFER_BUSY_POLL</c>, and on older kernels raising
-    /// <c>SO_BUSY_POLL</c>, requires <c>CAP_NET_ADMIN</c>. If the kernel refuses the option, the event
-    /// SocketOptionRefused is written, and the connection continues without it. See docs/tuning.md for when busy
-    /// polling helps.
-    /// </remarks>
-    /// <exception cref="ArgumentOutOfRangeException">
-    /// The value is negative or greater than <see cref="int.MaxValue"/> microseconds.
-    /// </exception>
-    public TimeSpan? BusyPoll
-    {
-        get => _busyPoll;
-        set
-        {
-            if (value is { } time && (time < TimeSpan.Zero || time.TotalMicroseconds > int.MaxValue))
-            {
-                throw new ArgumentOutOfRangeException(nameof(value), value, "Expected 0 to 2147483647 microseconds.");
-            }
-
-            _busyPoll = value;
-        }
-    }
 
     /// <summary>
     /// Gets or sets a value that indicates whether an encrypting network device reads the pages of a file sent by

@@ -199,12 +199,8 @@ public partial class KtlsStream
         handshake = null;
         ThrowIfHandshakeStarted();
 
-        (Engine engine, KtlsFallbackReason reason) = ChooseEngine(_options);
-        if (reason == KtlsFallbackReason.None)
-        {
-            reason = _managedByCaller;
-        }
-
+        EngineChoice choice = ChooseEngine(_options);
+        KtlsFallbackReason reason = choice.Reason != KtlsFallbackReason.None ? choice.Reason : _managedByCaller;
         if (reason == KtlsFallbackReason.None)
         {
             Socket? named = _namedSocket ?? (_options.Library.Length != 0 ? KnownWrapper.SocketOf(InnerStream) : null);
@@ -212,9 +208,9 @@ public partial class KtlsStream
             HandshakeSettings? settings = null;
             if (reason == KtlsFallbackReason.None)
             {
-                KernelRequest kernel = engine == Engine.Kernel
+                KernelRequest kernel = choice.Engine == Engine.Kernel
                     ? new KernelRequest(KtlsFallbackReason.None, _options.Directions)
-                    : KernelRequest.Nothing(KtlsFallbackReason.DirectOpenSsl);
+                    : KernelRequest.Nothing(choice.KernelReason);
                 reason = create(kernel, out settings);
             }
 
@@ -228,56 +224,48 @@ public partial class KtlsStream
             }
         }
 
-        FallBack(isServer, reason);
+        FallBack(isServer, choice.Where(reason, reason));
         return false;
     }
 
-    /// <summary>
-    /// Chooses the engine from the options, the process-wide switches and the platform. The reason is None unless the
-    /// engine is Managed.
-    /// </summary>
-    internal static (Engine Engine, KtlsFallbackReason Reason) ChooseEngine(KtlsOptions options)
+    /// <summary>Chooses the engine from the options, the process-wide switches and the platform.</summary>
+    internal static EngineChoice ChooseEngine(KtlsOptions options)
     {
-        (Engine engine, KtlsFallbackReason reason) =
-            EngineChoice.Decide(options.Mode, options.DirectOpenSsl, Toggles.Kernel, Toggles.DirectOpenSsl);
-        if (engine == Engine.Managed)
+        EngineChoice choice = EngineChoice.Requested(options.Mode, options.Fallback, Toggles.Kernel, Toggles.DirectOpenSsl);
+        if (choice.Engine == Engine.Managed)
         {
-            return (engine, reason);
-        }
-
-        if (options.Mode == KtlsMode.Required && engine == Engine.DirectOpenSsl)
-        {
-            return (Engine.Managed, KtlsFallbackReason.DirectOpenSsl);
+            return choice;
         }
 
         Platform platform = Platform.Current;
-        reason = engine == Engine.Kernel ? platform.KernelReason : platform.DirectReason;
-        if (engine == Engine.Kernel && reason == KtlsFallbackReason.None && Toggles.Kernel == Toggle.On)
+        choice = choice.Where(platform.KernelReason, platform.DirectReason);
+        if (choice.Engine != Engine.Managed && Toggles.Kernel == Toggle.On)
         {
             StockHandshakeMonitor.Start();
         }
 
-        return (reason == KtlsFallbackReason.None ? engine : Engine.Managed, reason);
+        return choice;
     }
 
-    private void FallBack(bool isServer, KtlsFallbackReason reason)
+    private void FallBack(bool isServer, EngineChoice choice)
     {
-        _managedReason = reason;
+        _managed = choice;
+        string detail = choice.AppendTo(DetailOf(choice.Reason));
         if (_options.Mode == KtlsMode.Required)
         {
-            throw NotAvailable(reason, DetailOf(reason));
+            throw NotAvailable(choice.Reason, detail);
         }
 
         StockHandshakeMonitor.ExcludeNext();
-        if (!KtlsEventSource.IsChoice(reason))
+        if (!KtlsEventSource.IsChoice(choice.Reason))
         {
-            KtlsEventSource.Log.Fallback(isServer, reason, DetailOf(reason), _options.Library);
-            KtlsMeter.Fallback(isServer, KtlsOffload.Managed(reason));
+            KtlsEventSource.Log.Fallback(isServer, choice.Reason, detail, _options.Library);
+            KtlsMeter.Fallback(isServer, KtlsOffload.Managed(choice));
         }
     }
 
     /// <summary>Returns details of the reason: the stream that is in the way, or what the platform lacks.</summary>
-    private string DetailOf(KtlsFallbackReason reason) => reason == KtlsFallbackReason.NotASocket
+    private string DetailOf(KtlsFallbackReason reason) => reason == KtlsFallbackReason.NotSocketStream
         ? $"The inner stream is a {InnerStream.GetType().FullName}."
         : Platform.KnownDetail;
 

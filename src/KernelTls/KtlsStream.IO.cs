@@ -241,11 +241,11 @@ public partial class KtlsStream
     /// The transport failed; or only a part of a handshake message from the peer has been read. In the latter case
     /// nothing was sent, and the update is possible once a read has received the rest.
     /// </exception>
-    public ValueTask UpdateKeysAsync(bool requestPeerUpdate, CancellationToken cancellationToken = default)
+    public ValueTask UpdateSendKeyAsync(bool requestPeerUpdate, CancellationToken cancellationToken = default)
     {
         if (Alive is { } session)
         {
-            return session.Sender.UpdateKeysAsync(requestPeerUpdate, cancellationToken);
+            return session.Sender.UpdateSendKeyAsync(requestPeerUpdate, cancellationToken);
         }
 
         KtlsOffload offload = Offload; // throws if no handshake has succeeded

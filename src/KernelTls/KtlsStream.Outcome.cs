@@ -42,9 +42,9 @@ public partial class KtlsStream
 
     /// <summary>Returns the reason why a requested direction is not in the kernel.</summary>
     private static KtlsFallbackReason GetMissingReason(in KtlsOffload offload) =>
-        offload.SendFallbackReason is not (KtlsFallbackReason.None or KtlsFallbackReason.DirectionNotAsked)
+        offload.SendFallbackReason is not (KtlsFallbackReason.None or KtlsFallbackReason.DirectionNotRequested)
             ? offload.SendFallbackReason
-            : offload.ReceiveFallbackReason == KtlsFallbackReason.DirectionNotAsked
+            : offload.ReceiveFallbackReason == KtlsFallbackReason.DirectionNotRequested
                 ? KtlsFallbackReason.None
                 : offload.ReceiveFallbackReason;
 

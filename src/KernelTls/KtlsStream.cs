@@ -38,7 +38,7 @@ public partial class KtlsStream : SslStream
     private readonly StreamCallbacks _callbacks;
     private readonly EncryptionPolicy _encryptionPolicy;
     private TlsSession? _session;
-    private KtlsFallbackReason _managedReason = KtlsFallbackReason.BaseHandshake;
+    private EngineChoice _managed = new(KtlsFallbackReason.AuthenticatedAsBase, KtlsFallbackReason.AuthenticatedAsBase);
     private volatile bool _disposed;
 
     /// <summary>
@@ -167,7 +167,7 @@ public partial class KtlsStream : SslStream
     /// </remarks>
     /// <param name="innerStream">
     /// The wrapper. Without the socket it would fall back to the base class
-    /// (<see cref="KtlsFallbackReason.NotASocket"/>).
+    /// (<see cref="KtlsFallbackReason.NotSocketStream"/>).
     /// </param>
     /// <param name="socket">The connected TCP socket that the wrapper reads from and writes to.</param>
     /// <param name="leaveInnerStreamOpen">
@@ -202,7 +202,7 @@ public partial class KtlsStream : SslStream
             }
 
             return base.IsAuthenticated
-                ? KtlsOffload.Managed(_managedReason)
+                ? KtlsOffload.Managed(_managed)
                 : throw new InvalidOperationException("Offload is not available before a handshake has succeeded. Call AuthenticateAsClient or AuthenticateAsServer first.");
         }
     }

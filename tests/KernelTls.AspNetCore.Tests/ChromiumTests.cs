@@ -112,7 +112,7 @@ public class ChromiumTests
     private static void AssertOffloaded(JsonNode page)
     {
         bool isKernel = s_cell.Length > 0 || KtlsPlatform.IsSupported;
-        string path = isKernel ? "Kernel" : "OpenSsl: DirectOpenSsl";
+        string path = isKernel ? "Kernel" : "OpenSsl: NotEnabled";
         foreach (JsonNode? row in page["connections"]!.AsArray())
         {
             // Connection, Client, Protocol, Cipher, Sending, Receiving.

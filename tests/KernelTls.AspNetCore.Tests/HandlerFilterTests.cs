@@ -30,7 +30,7 @@ public class HandlerFilterTests
     {
         ServiceCollection services = new();
         services.AddSingleton<IHttpMessageHandlerBuilderFilter, KtlsHandlerFilter>();
-        services.Configure(KtlsHandlerFilter.OptionsName, configure ?? (options => options.DirectOpenSsl = true));
+        services.Configure(KtlsHandlerFilter.OptionsName, configure ?? (options => (options.Mode, options.Fallback) = (KtlsMode.Disabled, KtlsFallback.OpenSsl)));
         IHttpClientBuilder client = services.AddHttpClient("a client");
         if (given is not null)
         {

@@ -9,12 +9,16 @@ namespace KernelTls.AspNetCore.Tests;
 public class HostingStartupTests
 {
     [Theory]
-    [InlineData("Unset", false, false)]
-    [InlineData("Off", false, false)]
-    [InlineData("On", false, true)]
-    [InlineData("Invalid", false, true)]
-    [InlineData("Unset", true, true)]
-    [InlineData("Off", true, true)]
-    public void What_the_environment_asks_for(string kernel, bool direct, bool asked) =>
-        Assert.Equal(asked, KernelTlsHostingStartup.IsRequested(Enum.Parse<Toggle>(kernel), direct));
+    [InlineData("Unset", "Unset", false)]
+    [InlineData("Unset", "Off", false)]
+    [InlineData("Unset", "On", true)]
+    [InlineData("Unset", "Invalid", true)]
+    [InlineData("On", "Unset", true)]
+    [InlineData("On", "Off", true)]
+    [InlineData("Invalid", "Unset", true)]
+    [InlineData("Off", "Unset", false)]
+    [InlineData("Off", "On", false)]
+    [InlineData("Off", "Invalid", false)]
+    public void What_the_environment_asks_for(string kernel, string directOpenSsl, bool asked) =>
+        Assert.Equal(asked, Toggles.IsAnyOn(Enum.Parse<Toggle>(kernel), Enum.Parse<Toggle>(directOpenSsl)));
 }

@@ -38,6 +38,32 @@ public class ModuleMissingTests
     }
 
     [Fact]
+    public async Task With_a_fallback_to_OpenSSL_it_is_the_kernel_or_OpenSSL_on_the_socket()
+    {
+        await using Server server = await Server.StartAsync(
+            TlsMode.Kernel,
+            builder: builder => builder.WebHost.UseKernelTls(options => options.Fallback = KtlsFallback.OpenSsl));
+        using HttpClient client = Server.CreateClient("2.0");
+
+        KtlsFallbackReason reason = KtlsPlatform.NotSupportedReason;
+        await Offloads.AssertAsync(
+            KtlsPlatform.IsSupported
+                ? Offloads.Expected(TlsMode.Kernel, SslProtocols.Tls13)
+                : $"send=openssl ({reason}) receive=openssl ({reason})",
+            client,
+            server.Https);
+
+        Server.Log.Entry entry = Assert.Single(
+            server.Events.Entries,
+            e => e.Category.StartsWith("KernelTls", StringComparison.Ordinal) && e.Level >= LogLevel.Information);
+        Assert.Equal(LogLevel.Information, entry.Level);
+        Assert.EndsWith(
+            KtlsPlatform.IsSupported ? " uses kernel TLS." : $" uses OpenSSL on the socket, without kernel TLS: {reason}.",
+            entry.Message,
+            StringComparison.Ordinal);
+    }
+
+    [Fact]
     public async Task Required_works_or_stops_the_start()
     {
         Task<Server> starting = Server.StartAsync(

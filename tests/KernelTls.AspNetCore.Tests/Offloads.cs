@@ -10,13 +10,13 @@ internal static class Offloads
     private static readonly bool s_receives = KtlsPlatform.OpenSslVersion >= new Version(3, 2);
 
     /// <summary>Gets the text for a connection with TLS 1.3 to a server configured by <see cref="Require"/>.</summary>
-    public static string Required => s_receives ? "send=kernel receive=kernel" : "send=kernel receive=openssl (DirectionNotAsked)";
+    public static string Required => s_receives ? "send=kernel receive=kernel" : "send=kernel receive=openssl (DirectionNotRequested)";
 
     /// <summary>Requires kernel TLS in the directions that are available with TLS 1.3.</summary>
     public static void Require(KtlsOptions options)
     {
         options.Mode = KtlsMode.Required;
-        options.DirectOpenSsl = false;
+        options.Fallback = KtlsFallback.SslStream;
         options.Directions = s_receives ? KtlsDirections.Both : KtlsDirections.Send;
     }
 
@@ -25,7 +25,7 @@ internal static class Offloads
         bool receives = version != SslProtocols.Tls13 || s_receives;
         return mode switch
         {
-            TlsMode.DirectOpenSsl => "send=openssl (DirectOpenSsl) receive=openssl (DirectOpenSsl)",
+            TlsMode.DirectOpenSsl => "send=openssl (DisabledByMode) receive=openssl (DisabledByMode)",
             TlsMode.Kernel when receives => "send=kernel receive=kernel",
             TlsMode.Kernel => "send=kernel receive=openssl (OpenSslTooOld)",
             _ => "stock",

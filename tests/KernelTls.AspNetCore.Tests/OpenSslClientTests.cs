@@ -81,7 +81,7 @@ public class OpenSslClientTests
 
         for (int i = 1; i <= 2; i++)
         {
-            await OpenSslProgram.UpdateKeysAsync(client, request: true);
+            await OpenSslProgram.UpdateSendKeyAsync(client, request: true);
             try
             {
                 await RequestAsync(client, $"/bytes/{Size}", close: false);

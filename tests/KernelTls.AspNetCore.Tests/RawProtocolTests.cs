@@ -152,7 +152,7 @@ public class RawProtocolTests
                 builder.WebHost.UseKernelTls(options =>
                 {
                     KtlsOptions wanted = Modes.OptionsOf(mode);
-                    (options.Mode, options.DirectOpenSsl) = (wanted.Mode, wanted.DirectOpenSsl);
+                    (options.Mode, options.Fallback) = (wanted.Mode, wanted.Fallback);
                     tune(options);
                 });
             }

@@ -104,7 +104,7 @@ internal sealed class Server : IAsyncDisposable
             {
                 KtlsOptions wanted = Modes.OptionsOf(mode);
                 options.Mode = wanted.Mode;
-                options.DirectOpenSsl = wanted.DirectOpenSsl;
+                options.Fallback = wanted.Fallback;
             });
         }
 

@@ -51,7 +51,7 @@ public class UseKernelTlsTests
         await using Server server = await StartAsync(mode, endpoint => endpoint.UseHttps(Certificates.Ecdsa).UseKernelTls(options =>
         {
             options.Mode = KtlsMode.Disabled;
-            options.DirectOpenSsl = false;
+            options.Fallback = KtlsFallback.SslStream;
         }));
 
         await AssertAsync(server, Offloads.Managed(KtlsFallbackReason.DisabledByMode), mode);
@@ -81,7 +81,7 @@ public class UseKernelTlsTests
         Assert.Equal(["Preferred 1000000 Both", "Preferred 1000000 Send"], seen);
         using HttpClient client = Server.CreateClient("2.0");
         string expected = mode == TlsMode.Kernel
-            ? "send=kernel receive=openssl (DirectionNotAsked)"
+            ? "send=kernel receive=openssl (DirectionNotRequested)"
             : Offloads.Expected(mode, SslProtocols.Tls13);
         Assert.Equal(expected, await client.GetStringAsync(new Uri(server.Https, "/offload")).InTime());
         Assert.Equal(
@@ -179,7 +179,7 @@ public class UseKernelTlsTests
     private static void Set(KtlsOptions options, TlsMode mode)
     {
         options.Mode = Modes.OptionsOf(mode).Mode;
-        options.DirectOpenSsl = Modes.OptionsOf(mode).DirectOpenSsl;
+        options.Fallback = Modes.OptionsOf(mode).Fallback;
     }
 
     private static Task<Server> StartAsync(TlsMode mode, Action<ListenOptions> first, Action<KtlsOptions>? tune = null) => Server.StartAsync(

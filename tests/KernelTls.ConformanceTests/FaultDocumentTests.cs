@@ -9,7 +9,7 @@ public class FaultDocumentTests
 {
     [Fact]
     public void The_accepted_differences_are_documented() =>
-        GeneratedTable.Check(typeof(FaultDocumentTests), "tests/Shared/Faults/FaultDifferences.cs", Render());
+        GeneratedTable.Check("docs/differences.md", typeof(FaultDocumentTests), "tests/Shared/Faults/FaultDifferences.cs", Render());
 
     [Fact]
     public void Each_accepted_difference_names_faults_that_exist_and_a_section_of_an_RFC()

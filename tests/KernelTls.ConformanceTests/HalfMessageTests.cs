@@ -36,7 +36,7 @@ public class HalfMessageTests
         // The read processes the record that has arrived, and waits for the next.
         client.ReadTimeout = (int)Limits.Absence.TotalMilliseconds;
         await Assert.ThrowsAsync<IOException>(() => Limits.Blocking(() => client.Read(new byte[100])).InTime());
-        await Assert.ThrowsAsync<IOException>(() => client.UpdateKeysAsync(requestPeerUpdate: false).InTime("a key update that cannot be"));
+        await Assert.ThrowsAsync<IOException>(() => client.UpdateSendKeyAsync(requestPeerUpdate: false).InTime("a key update that cannot be"));
 
         // Once a read has processed the rest, updates are possible. Until then OpenSSL writes nothing, on SslStream
         // either.
@@ -58,7 +58,7 @@ public class HalfMessageTests
         {
             try
             {
-                await client.UpdateKeysAsync(requestPeerUpdate: false).InTime("a key update");
+                await client.UpdateSendKeyAsync(requestPeerUpdate: false).InTime("a key update");
                 return;
             }
             catch (IOException e) when (e.Message.Contains("Only a part of a handshake message", StringComparison.Ordinal))

@@ -45,7 +45,7 @@ public class HandshakeStateTests
         Modes.AssertIn(mode, ReferenceEquals(through, client) ? server : client);
         if (through is KtlsStream own)
         {
-            Assert.Equal(KtlsOffload.Managed(KtlsFallbackReason.BaseHandshake), own.Offload);
+            Assert.Equal(KtlsOffload.Managed(KtlsFallbackReason.AuthenticatedAsBase), own.Offload);
         }
 
         Assert.Equal(SslProtocols.Tls13, through.SslProtocol);

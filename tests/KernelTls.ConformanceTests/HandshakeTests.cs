@@ -190,8 +190,8 @@ public class HandshakeTests
             client.AuthenticateAsClientAsync(Handshakes.ClientOptions(SslProtocols.None)),
             server.AuthenticateAsServerAsync(Handshakes.ServerOptions(SslProtocols.None))).InTime();
 
-        Assert.Equal(KtlsOffload.Managed(KtlsFallbackReason.BaseHandshake), ((KtlsStream)client).Offload);
-        Assert.Equal(KtlsOffload.Managed(KtlsFallbackReason.BaseHandshake), ((KtlsStream)server).Offload);
+        Assert.Equal(KtlsOffload.Managed(KtlsFallbackReason.AuthenticatedAsBase), ((KtlsStream)client).Offload);
+        Assert.Equal(KtlsOffload.Managed(KtlsFallbackReason.AuthenticatedAsBase), ((KtlsStream)server).Offload);
         await client.WriteAsync(new byte[] { 7 }).InTime();
         Assert.Equal(1, await server.ReadAsync(new byte[2]).InTime());
     }
@@ -205,8 +205,8 @@ public class HandshakeTests
         Stream clientInner = new NetworkStream(sockets.Client);
         SslClientAuthenticationOptions clientOptions = Handshakes.ClientOptions(SslProtocols.None);
         SslServerAuthenticationOptions serverOptions = Handshakes.ServerOptions(SslProtocols.None);
-        KtlsFallbackReason client = KtlsFallbackReason.DirectOpenSsl;
-        KtlsFallbackReason server = KtlsFallbackReason.DirectOpenSsl;
+        KtlsFallbackReason client = KtlsFallbackReason.DisabledByMode;
+        KtlsFallbackReason server = KtlsFallbackReason.DisabledByMode;
         switch (what)
         {
             case "renegotiation":
@@ -214,7 +214,7 @@ public class HandshakeTests
                 serverOptions.AllowRenegotiation = true;
                 break;
             case "inner":
-                client = KtlsFallbackReason.NotASocket;
+                client = KtlsFallbackReason.NotSocketStream;
                 clientInner = new BufferedStream(clientInner);
                 break;
             default:

@@ -5,7 +5,7 @@ using KernelTls.Tests;
 namespace KernelTls.ConformanceTests;
 
 /// <summary>
-/// Tests key changes of this end: requested by UpdateKeysAsync, or because a key has reached its record limit.
+/// Tests key changes of this end: requested by UpdateSendKeyAsync, or because a key has reached its record limit.
 /// </summary>
 public class KeyChangeTests
 {
@@ -50,7 +50,7 @@ public class KeyChangeTests
         ];
         for (int i = 0; i < Updates; i++)
         {
-            await client.UpdateKeysAsync(requestPeer).InTime($"key update {i}");
+            await client.UpdateSendKeyAsync(requestPeer).InTime($"key update {i}");
         }
 
         await Task.WhenAll(data).InTime("data both ways");
@@ -82,7 +82,7 @@ public class KeyChangeTests
     {
         await using TlsPair pair = await TlsPair.ConnectAsync(TlsMode.Managed, version);
 
-        await Assert.ThrowsAsync<NotSupportedException>(() => ((KtlsStream)pair.Client).UpdateKeysAsync(true).InTime());
+        await Assert.ThrowsAsync<NotSupportedException>(() => ((KtlsStream)pair.Client).UpdateSendKeyAsync(true).InTime());
 
         await ExchangeAsync(pair);
     }
@@ -93,15 +93,15 @@ public class KeyChangeTests
     {
         await using TlsPair pair = await TlsPair.CreateAsync(mode, mode);
         KtlsStream client = (KtlsStream)pair.Client;
-        await Assert.ThrowsAsync<InvalidOperationException>(() => client.UpdateKeysAsync(false).InTime());
+        await Assert.ThrowsAsync<InvalidOperationException>(() => client.UpdateSendKeyAsync(false).InTime());
         await Task.WhenAll(
             client.HandshakeAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)),
             pair.Server.HandshakeAsServerAsync(Handshakes.ServerOptions(SslProtocols.Tls13))).InTime();
 
         await client.ShutdownAsync().InTime();
-        await Assert.ThrowsAsync<InvalidOperationException>(() => client.UpdateKeysAsync(false).InTime());
+        await Assert.ThrowsAsync<InvalidOperationException>(() => client.UpdateSendKeyAsync(false).InTime());
         await client.DisposeAsync();
-        await Assert.ThrowsAsync<ObjectDisposedException>(async () => await client.UpdateKeysAsync(false));
+        await Assert.ThrowsAsync<ObjectDisposedException>(async () => await client.UpdateSendKeyAsync(false));
     }
 
     [Theory]
@@ -113,8 +113,8 @@ public class KeyChangeTests
         pair.ShrinkBuffers();
         Task writing = client.WriteAsync(Pattern.Take(TlsPair.MoreThanFits)).AsTask();
         using CancellationTokenSource source = new();
-        Task cancelled = client.UpdateKeysAsync(false, source.Token).AsTask();
-        Task waiting = client.UpdateKeysAsync(false).AsTask();
+        Task cancelled = client.UpdateSendKeyAsync(false, source.Token).AsTask();
+        Task waiting = client.UpdateSendKeyAsync(false).AsTask();
         await waiting.StaysPending();
 
         await source.CancelAsync();
@@ -153,7 +153,7 @@ public class KeyChangeTests
 
         for (int i = 0; i < 3; i++)
         {
-            await client.UpdateKeysAsync(requestPeerUpdate: i < 2).AsTask().InTime("a key update");
+            await client.UpdateSendKeyAsync(requestPeerUpdate: i < 2).AsTask().InTime("a key update");
         }
 
         await client.WriteAsync(new byte[] { 42 }).AsTask().InTime("a byte behind the key updates");
@@ -179,7 +179,7 @@ public class KeyChangeTests
         const int Size = 4 << 20;
         await using TlsPair pair = await TlsPair.ConnectAsync(mode, SslProtocols.Tls13);
         using AnswerCount answers = new();
-        await ((KtlsStream)pair.Client).UpdateKeysAsync(requestPeerUpdate: true).InTime();
+        await ((KtlsStream)pair.Client).UpdateSendKeyAsync(requestPeerUpdate: true).InTime();
 
         Task received = Pattern.ReceiveAsync(pair.Client, Size);
         await Pattern.SendAsync(pair.Server, Size, chunk: 100_000).InTime("sending");
@@ -202,7 +202,7 @@ public class KeyChangeTests
         {
             for (int i = 0; i < Rounds; i++)
             {
-                await ((KtlsStream)pair.Client).UpdateKeysAsync(requestPeerUpdate: true);
+                await ((KtlsStream)pair.Client).UpdateSendKeyAsync(requestPeerUpdate: true);
                 await pair.Client.WriteAsync(Pattern.At(i, 1));
                 await Task.Yield();
             }
@@ -309,7 +309,7 @@ public class KeyChangeTests
 
     private static async Task AssertRefusedAsync(KtlsStream stream, bool requestPeer)
     {
-        KtlsRekeyException e = await Assert.ThrowsAsync<KtlsRekeyException>(() => stream.UpdateKeysAsync(requestPeer).InTime());
+        KtlsRekeyException e = await Assert.ThrowsAsync<KtlsRekeyException>(() => stream.UpdateSendKeyAsync(requestPeer).InTime());
         Assert.Equal(KtlsRekeyFailure.NotSupported, e.Failure);
     }
 

@@ -29,7 +29,7 @@ public class KeyChangeWaitTests
         pair.ShrinkBuffers();
         Fill(pair.ClientSocket);
         KtlsStream client = (KtlsStream)pair.Client;
-        Task update = client.UpdateKeysAsync(requestPeerUpdate: false).AsTask();
+        Task update = client.UpdateSendKeyAsync(requestPeerUpdate: false).AsTask();
         await update.StaysPending();
         client.WriteTimeout = 100;
 
@@ -51,7 +51,7 @@ public class KeyChangeWaitTests
         await using TlsPair pair = await TlsPair.ConnectAsync(TlsMode.DirectOpenSsl, mode, SslProtocols.Tls13);
         pair.ShrinkBuffers();
         Fill(pair.ServerSocket);
-        Task update = Task.Run(async () => await ((KtlsStream)pair.Server).UpdateKeysAsync(requestPeerUpdate: false));
+        Task update = Task.Run(async () => await ((KtlsStream)pair.Server).UpdateSendKeyAsync(requestPeerUpdate: false));
         await update.StaysPending();
 
         if (mode == TlsMode.Kernel)

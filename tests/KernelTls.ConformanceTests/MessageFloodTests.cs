@@ -23,7 +23,7 @@ public class MessageFloodTests
         {
             for (int i = 0; i < 10_000; i++)
             {
-                await ((KtlsStream)pair.Client).UpdateKeysAsync(requestPeerUpdate: false);
+                await ((KtlsStream)pair.Client).UpdateSendKeyAsync(requestPeerUpdate: false);
             }
         });
 
@@ -50,7 +50,7 @@ public class MessageFloodTests
         {
             for (int i = 0; i < 100; i++)
             {
-                await ((KtlsStream)pair.Client).UpdateKeysAsync(requestPeerUpdate: false).InTime();
+                await ((KtlsStream)pair.Client).UpdateSendKeyAsync(requestPeerUpdate: false).InTime();
             }
 
             await pair.Client.WriteAsync(Pattern.At(0, 1)).InTime();
@@ -69,7 +69,7 @@ public class MessageFloodTests
         }.SucceedAsync();
         for (int i = 0; i < 200; i++)
         {
-            await ((KtlsStream)meeting.Client).UpdateKeysAsync(requestPeerUpdate: false).InTime($"key update {i}");
+            await ((KtlsStream)meeting.Client).UpdateSendKeyAsync(requestPeerUpdate: false).InTime($"key update {i}");
         }
 
         KtlsRekeyException e = await Assert.ThrowsAsync<KtlsRekeyException>(

@@ -50,6 +50,48 @@ public class ModuleMissingTests
         await pair.ExchangeAsync();
     }
 
+    /// <summary>Where the kernel cannot, OpenSSL uses the socket, and the reason is the kernel's.</summary>
+    [Theory]
+    [MemberData(nameof(Versions))]
+    public async Task With_a_fallback_to_OpenSSL_it_is_the_kernel_or_OpenSSL_on_the_socket(SslProtocols version)
+    {
+        KtlsOptions options = new() { Mode = KtlsMode.Preferred, Fallback = KtlsFallback.OpenSsl };
+        await using TlsPair pair = await TlsPair.CreateAsync(options, options);
+        await Task.WhenAll(
+            pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(version)),
+            pair.Server.HandshakeAsServerAsync(Handshakes.ServerOptions(version))).InTime("a handshake");
+
+        KtlsFallbackReason reason = KtlsPlatform.NotSupportedReason;
+        foreach (Stream stream in new[] { pair.Client, pair.Server })
+        {
+            KtlsOffload offload = ((KtlsStream)stream).Offload;
+            Assert.Equal(reason == KtlsFallbackReason.None ? KtlsDataPath.Kernel : KtlsDataPath.OpenSsl, offload.Send);
+            Assert.Equal(reason, offload.SendFallbackReason);
+            Assert.Equal(KtlsFallbackReason.None, offload.OpenSslFallbackReason);
+        }
+
+        await pair.ExchangeAsync();
+    }
+
+    /// <summary>A stream that is no socket leaves the connection to SslStream, with both reasons.</summary>
+    [Fact]
+    public async Task Where_OpenSSL_cannot_use_the_socket_either_both_reasons_are_reported()
+    {
+        KtlsOptions options = new() { Mode = KtlsMode.Preferred, Fallback = KtlsFallback.OpenSsl };
+        using SocketPair sockets = await SocketPair.ConnectAsync();
+        await using KtlsStream client = new(new BufferedStream(new NetworkStream(sockets.Client)), false, options);
+        await using KtlsStream server = new(new NetworkStream(sockets.Server), false, options);
+        await Task.WhenAll(
+            client.AuthenticateAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)),
+            server.AuthenticateAsServerAsync(Handshakes.ServerOptions(SslProtocols.Tls13))).InTime("a handshake");
+
+        Assert.Equal(KtlsDataPath.Managed, client.Offload.Send);
+        Assert.Equal(
+            KtlsPlatform.IsSupported ? KtlsFallbackReason.NotSocketStream : KtlsPlatform.NotSupportedReason,
+            client.Offload.SendFallbackReason);
+        Assert.Equal(KtlsFallbackReason.NotSocketStream, client.Offload.OpenSslFallbackReason);
+    }
+
     [Fact]
     public async Task Required_fails_for_that_reason_before_a_byte_is_sent()
     {

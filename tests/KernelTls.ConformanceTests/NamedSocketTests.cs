@@ -31,7 +31,7 @@ public class NamedSocketTests
             Modes.AssertIn(direct ? mode : TlsMode.Managed, client);
             if (!named && mode != TlsMode.Managed)
             {
-                Assert.Equal(KtlsFallbackReason.NotASocket, client.Offload.SendFallbackReason);
+                Assert.Equal(KtlsFallbackReason.NotSocketStream, client.Offload.SendFallbackReason);
             }
 
             await Task.WhenAll(Pattern.SendAsync(client, 100_000), Pattern.ReceiveAsync(server, 100_000)).InTime("data");

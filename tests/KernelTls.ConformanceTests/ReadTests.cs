@@ -46,7 +46,7 @@ public class ReadTests
         for (int i = 0; i < Updates; i++)
         {
             await client.WriteAsync(Pattern.At(i * Size, Size)).InTime();
-            await client.UpdateKeysAsync(requestPeerUpdate: false).InTime();
+            await client.UpdateSendKeyAsync(requestPeerUpdate: false).InTime();
         }
 
         await client.WriteAsync(Pattern.At(Updates * Size, Size)).InTime();

@@ -47,7 +47,7 @@ public class SocketLayerTests
         Assert.True(pair.ServerSocket.Poll(Limits.Wait, SelectMode.SelectRead), "no ClientHello came");
         await Task.WhenAll(client, pair.Server.HandshakeAsServerAsync(Handshakes.ServerOptions(version))).InTime("a handshake");
 
-        KtlsFallbackReason reason = mode == TlsMode.Kernel ? KtlsFallbackReason.Sockmap : KtlsFallbackReason.DirectOpenSsl;
+        KtlsFallbackReason reason = mode == TlsMode.Kernel ? KtlsFallbackReason.Sockmap : KtlsFallbackReason.DisabledByMode;
         Assert.Equal(
             new KtlsOffload(KtlsDataPath.OpenSsl, reason, KtlsDataPath.OpenSsl, reason), ((KtlsStream)pair.Server).Offload);
         Assert.Equal(KtlsDirections.None, KernelWord.DirectionsOf(pair.ServerSocket));

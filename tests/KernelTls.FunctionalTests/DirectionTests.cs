@@ -12,7 +12,7 @@ namespace KernelTls.FunctionalTests;
 [Trait("cell", "smoke")]
 public class DirectionTests : KernelTest
 {
-    private static readonly KtlsOptions s_peer = new() { Mode = KtlsMode.Disabled, DirectOpenSsl = true };
+    private static readonly KtlsOptions s_peer = new() { Mode = KtlsMode.Disabled, Fallback = KtlsFallback.OpenSsl };
 
     public static TheoryData<SslProtocols, KtlsDirections, string> Cases
     {
@@ -76,7 +76,7 @@ public class DirectionTests : KernelTest
 
         for (int i = 0; i < 3; i++)
         {
-            await OpenSslProgram.UpdateKeysAsync(client, request);
+            await OpenSslProgram.UpdateSendKeyAsync(client, request);
             await client.SayAsync($"after update {i}");
             try
             {
@@ -127,7 +127,7 @@ public class DirectionTests : KernelTest
 
         (KtlsDataPath Path, KtlsFallbackReason Reason) Expected(KtlsDirections direction) =>
             expected.HasFlag(direction) ? (KtlsDataPath.Kernel, KtlsFallbackReason.None)
-            : (KtlsDataPath.OpenSsl, asked.HasFlag(direction) ? KtlsFallbackReason.OpenSslTooOld : KtlsFallbackReason.DirectionNotAsked);
+            : (KtlsDataPath.OpenSsl, asked.HasFlag(direction) ? KtlsFallbackReason.OpenSslTooOld : KtlsFallbackReason.DirectionNotRequested);
     }
 
     private static async Task<TlsPair> ConnectAsync(SslProtocols version, KtlsDirections asked, string side, string host)

@@ -35,7 +35,7 @@ public class KeyUpdateTests
         await server.WriteAsync("before\n"u8.ToArray()).InTime();
         await client.OutputUpToAsync("before\n");
 
-        await OpenSslProgram.UpdateKeysAsync(client, request: true);
+        await OpenSslProgram.UpdateSendKeyAsync(client, request: true);
         await client.SayAsync("pushed");
         try
         {
@@ -72,7 +72,7 @@ public class KeyUpdateTests
         Assert.Equal("first\n", await ReadLineAsync(server).InTime());
         for (int i = 0; i < 3; i++)
         {
-            await OpenSslProgram.UpdateKeysAsync(client, request);
+            await OpenSslProgram.UpdateSendKeyAsync(client, request);
             await client.SayAsync($"after update {i}");
             try
             {

@@ -132,7 +132,7 @@ public class MixedLoadTests(ITestOutputHelper output) : KernelTest
             sent += part.Length;
             if (updates && random.Next(8) == 0)
             {
-                await stream.UpdateKeysAsync(requestPeerUpdate: random.Next(2) == 0);
+                await stream.UpdateSendKeyAsync(requestPeerUpdate: random.Next(2) == 0);
                 Interlocked.Increment(ref _updates);
             }
         }

@@ -29,7 +29,7 @@ public class RekeyGapTests : KernelTest
         Task<string>? waiting = readFirst ? KeyUpdateTests.ReadLineAsync(server) : null;
         for (int i = 0; i < updates; i++)
         {
-            await OpenSslProgram.UpdateKeysAsync(client, request: false);
+            await OpenSslProgram.UpdateSendKeyAsync(client, request: false);
         }
 
         await client.SayAsync("behind the updates");

@@ -53,7 +53,7 @@ public class RekeyInteropTests
         using ForeignPeer listener = new();
         using ExternalProgram client = KeyUpdateTests.StartClient(listener);
         await using KtlsStream server = await listener.AcceptAsync(mode, SslProtocols.Tls13);
-        await RunAsync(client, server, mode, update, (_, _) => OpenSslProgram.UpdateKeysAsync(client, request: update == Update.Both));
+        await RunAsync(client, server, mode, update, (_, _) => OpenSslProgram.UpdateSendKeyAsync(client, request: update == Update.Both));
     }
 
     [Theory]
@@ -126,7 +126,7 @@ public class RekeyInteropTests
             for (int i = 0; i < Updates; i++)
             {
                 await WhileDataMoves(arrived.UpToAsync((i + 1) * linesBetweenUpdates));
-                await WhileDataMoves(theirs ? updateTheirs(i, arrived) : stream.UpdateKeysAsync(requestPeerUpdate: true).AsTask().InTime($"update {i}"));
+                await WhileDataMoves(theirs ? updateTheirs(i, arrived) : stream.UpdateSendKeyAsync(requestPeerUpdate: true).AsTask().InTime($"update {i}"));
                 await program.SayAsync($"typed {i}");
                 Task<string> line = KeyUpdateTests.ReadLineAsync(stream);
                 await WhileDataMoves(line.InTime($"the line behind update {i}"));

@@ -92,7 +92,7 @@ public class SendFileTests : KernelTest
         byte[] answer = new byte[3];
         Task reading = client.ReadExactlyAsync(answer).AsTask();
 
-        await ((KtlsStream)pair.Server).UpdateKeysAsync(requestPeerUpdate: true).InTime();
+        await ((KtlsStream)pair.Server).UpdateSendKeyAsync(requestPeerUpdate: true).InTime();
         if (client.Offload.IsComplete && !KtlsPlatform.CanRekey)
         {
             await Assert.ThrowsAsync<KtlsRekeyException>(() => reading.InTime());

@@ -12,7 +12,7 @@ namespace KernelTls.PackageTests;
 [Trait("loop", "outer")]
 public class PublishTests(Workshop workshop)
 {
-    private const string OnOpenSsl = "send=openssl (DirectOpenSsl) receive=openssl (DirectOpenSsl)";
+    private const string OnOpenSsl = "send=openssl (NotEnabled) receive=openssl (NotEnabled)";
 
     [Fact]
     public async Task Console()
@@ -155,7 +155,7 @@ public class PublishTests(Workshop workshop)
             Assert.Equal("Hello World!", await server.GetAsync("/", "1.1"));
             Assert.Equal("Hello World!", await server.GetAsync("/", "2.0"));
             Assert.True(server.Process.HasLoaded(Repository.Shim));
-            Assert.Contains(" uses OpenSSL on the socket, without the kernel (DirectOpenSsl).", await server.Process.KillAsync(), StringComparison.Ordinal);
+            Assert.Contains(" uses OpenSSL on the socket, without kernel TLS: NotEnabled.", await server.Process.KillAsync(), StringComparison.Ordinal);
         }
     }
 

@@ -26,7 +26,7 @@ public class RegistrationTests(Workshop workshop)
 
     [Theory]
     [InlineData(null, "stock")]
-    [InlineData(Application.DirectVariable, "send=openssl (DirectOpenSsl) receive=openssl (DirectOpenSsl)")]
+    [InlineData(Application.DirectVariable, "send=openssl (NotEnabled) receive=openssl (NotEnabled)")]
     public async Task A_toggle_alone_switches_server_and_clients(string? variable, string expected)
     {
         using WebServer server = await WebServer.StartAsync(await ClientsAsync(), variable is null ? [] : [(variable, "1")]);

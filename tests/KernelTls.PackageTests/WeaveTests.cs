@@ -11,7 +11,7 @@ namespace KernelTls.PackageTests;
 [Trait("loop", "outer")]
 public partial class WeaveTests(Workshop workshop)
 {
-    private const string OnOpenSsl = "HandshakeCompleted: OpenSsl DirectOpenSsl OpenSsl DirectOpenSsl Npgsql";
+    private const string OnOpenSsl = "HandshakeCompleted: OpenSsl NotEnabled OpenSsl NotEnabled Npgsql";
 
     [Fact]
     [Trait("cell", "programs")]
@@ -64,7 +64,7 @@ public partial class WeaveTests(Workshop workshop)
         bool receives = KtlsPlatform.OpenSslVersion >= new Version(3, 2);
         (string server, string client) = (kernel, KtlsPlatform.IsSupported, receives) switch
         {
-            (false, _, _) => ("send=openssl (DirectOpenSsl) receive=openssl (DirectOpenSsl)", "HandshakeCompleted: OpenSsl DirectOpenSsl OpenSsl DirectOpenSsl"),
+            (false, _, _) => ("send=openssl (NotEnabled) receive=openssl (NotEnabled)", "HandshakeCompleted: OpenSsl NotEnabled OpenSsl NotEnabled"),
             (true, false, _) => (
                 $"send=managed ({KtlsPlatform.NotSupportedReason}) receive=managed ({KtlsPlatform.NotSupportedReason})",
                 $"Fallback: {KtlsPlatform.NotSupportedReason}"),

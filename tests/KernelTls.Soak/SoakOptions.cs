@@ -12,7 +12,7 @@ internal sealed record SoakOptions(TimeSpan Duration, double Cores, SoakMode Mod
     public KtlsOptions CreateStreamOptions() => Mode switch
     {
         SoakMode.Kernel => new KtlsOptions { Mode = KtlsMode.Required },
-        SoakMode.OpenSsl => new KtlsOptions { Mode = KtlsMode.Disabled, DirectOpenSsl = true },
+        SoakMode.OpenSsl => new KtlsOptions { Mode = KtlsMode.Disabled, Fallback = KtlsFallback.OpenSsl },
         _ => new KtlsOptions { Mode = KtlsMode.Disabled },
     };
 }

@@ -25,7 +25,7 @@ public class TopTests
         // OpenSSL on the socket, so that there is an event on every machine; the kernel if available.
         KtlsOptions options = KtlsPlatform.IsSupported
             ? new KtlsOptions { Mode = KtlsMode.Required, Directions = KtlsDirections.Send }
-            : new KtlsOptions { Mode = KtlsMode.Disabled, DirectOpenSsl = true };
+            : new KtlsOptions { Mode = KtlsMode.Disabled, Fallback = KtlsFallback.OpenSsl };
         await using KtlsStream stream = await ConnectAsync(port, options);
         long deadline = Environment.TickCount64 + (long)Limits.Wait.TotalMilliseconds;
         while (frame.GetProperty("process").GetProperty("handshakes").GetArrayLength() == 0
@@ -39,7 +39,7 @@ public class TopTests
         Schema.AssertMembers(handshake, "role", "protocol", "cipherSuite", "send", "receive", "library", "count");
         Assert.Equal("client", handshake.Text("role"));
         Assert.Equal("Tls13", handshake.Text("protocol"));
-        Assert.Equal(KtlsPlatform.IsSupported ? "Kernel" : "OpenSsl (DirectOpenSsl)", handshake.Text("send"));
+        Assert.Equal(KtlsPlatform.IsSupported ? "Kernel" : "OpenSsl (DisabledByMode)", handshake.Text("send"));
         top.Signal(Ktls.Interrupt);
         (await top.EndAsync()).AssertExit(ExitCode.Ok);
     }

@@ -31,8 +31,8 @@ public class AuthenticationOptionsTests
     [Fact]
     public void Without_the_kernel_OpenSSL_is_not_asked_for_it()
     {
-        ClientHandshakeOptions.TryCreate(new SslClientAuthenticationOptions(), default, KernelRequest.Nothing(KtlsFallbackReason.DirectOpenSsl), out HandshakeSettings? client);
-        ServerHandshakeOptions.TryCreate(ServerOptions(), default, KernelRequest.Nothing(KtlsFallbackReason.DirectOpenSsl), out HandshakeSettings? server);
+        ClientHandshakeOptions.TryCreate(new SslClientAuthenticationOptions(), default, KernelRequest.Nothing(KtlsFallbackReason.DisabledByMode), out HandshakeSettings? client);
+        ServerHandshakeOptions.TryCreate(ServerOptions(), default, KernelRequest.Nothing(KtlsFallbackReason.DisabledByMode), out HandshakeSettings? server);
 
         Assert.False(client!.Context.Flags.HasFlag(ContextFlags.EnableKtls));
         Assert.False(server!.Context.Flags.HasFlag(ContextFlags.EnableKtls));

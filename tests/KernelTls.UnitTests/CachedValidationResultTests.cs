@@ -166,7 +166,7 @@ public class CachedValidationResultTests
         KtlsFallbackReason reason = ClientHandshakeOptions.TryCreate(
             new SslClientAuthenticationOptions { TargetHost = "localhost", CertificateChainPolicy = policy },
             default,
-            KernelRequest.Nothing(KtlsFallbackReason.DirectOpenSsl),
+            KernelRequest.Nothing(KtlsFallbackReason.DisabledByMode),
             out HandshakeSettings? settings);
         Assert.Equal(KtlsFallbackReason.None, reason);
         return settings!;

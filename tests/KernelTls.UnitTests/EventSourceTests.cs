@@ -16,12 +16,12 @@ public class EventSourceTests
     public async Task A_fallback_is_an_event_with_its_reason()
     {
         using Listener listener = new(EventLevel.Warning);
-        await using KtlsStream stream = new(new NoSocket(), false, new KtlsOptions { DirectOpenSsl = true });
+        await using KtlsStream stream = new(new NoSocket(), false, new KtlsOptions { Mode = KtlsMode.Disabled, Fallback = KtlsFallback.OpenSsl });
 
         await Assert.ThrowsAnyAsync<IOException>(() => stream.AuthenticateAsClientAsync("localhost"));
 
         EventWrittenEventArgs written = Assert.Single(listener.Events, e => e.EventName == "Fallback");
-        Assert.Equal([false, "NotASocket", $"The inner stream is a {typeof(NoSocket).FullName}.", ""], written.Payload!);
+        Assert.Equal([false, "NotSocketStream", $"The inner stream is a {typeof(NoSocket).FullName}.", ""], written.Payload!);
         Assert.Equal(EventLevel.Warning, written.Level);
     }
 
@@ -62,7 +62,7 @@ public class EventSourceTests
             listener.Events, e => e.EventName == "HandshakeCompleted" && e.Payload![0] is false);
         Assert.Equal("Tls13", client.Payload![1]);
         Assert.Equal(
-            ["OpenSsl", "DirectOpenSsl", "OpenSsl", "DirectOpenSsl"], client.Payload.Skip(3).Take(4).Cast<string>());
+            ["OpenSsl", "DisabledByMode", "OpenSsl", "DisabledByMode"], client.Payload.Skip(3).Take(4).Cast<string>());
     }
 
     [Fact]
@@ -117,7 +117,7 @@ public class EventSourceTests
         using Listener listener = new(EventLevel.Informational, counterInterval: 1);
         await using TlsPair pair = await TlsPair.ConnectAsync(
             TlsMode.DirectOpenSsl, System.Security.Authentication.SslProtocols.Tls13);
-        await ((KtlsStream)pair.Client).UpdateKeysAsync(false).InTime("a KeyUpdate");
+        await ((KtlsStream)pair.Client).UpdateSendKeyAsync(false).InTime("a KeyUpdate");
 
         IReadOnlyDictionary<string, double> counters = await listener.CountersAsync().InTime("a report of the counters");
 
@@ -137,7 +137,7 @@ public class EventSourceTests
         await using TlsPair pair = await TlsPair.ConnectAsync(
             TlsMode.DirectOpenSsl, System.Security.Authentication.SslProtocols.Tls13);
 
-        await ((KtlsStream)pair.Client).UpdateKeysAsync(false).InTime("a KeyUpdate");
+        await ((KtlsStream)pair.Client).UpdateSendKeyAsync(false).InTime("a KeyUpdate");
         pair.ServerSocket.Dispose();
         await Assert.ThrowsAnyAsync<IOException>(() => pair.Client.ReadAsync(new byte[1]).AsTask().InTime("the truncation"));
 

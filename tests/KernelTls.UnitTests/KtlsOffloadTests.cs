@@ -21,10 +21,10 @@ public class KtlsOffloadTests
     [Fact]
     public void A_managed_connection_has_one_reason_for_both_directions()
     {
-        KtlsOffload offload = KtlsOffload.Managed(KtlsFallbackReason.NotASocket);
+        KtlsOffload offload = KtlsOffload.Managed(KtlsFallbackReason.NotSocketStream);
 
         Assert.False(offload.IsComplete);
-        Assert.Equal("send=managed (NotASocket) receive=managed (NotASocket)", offload.ToString());
+        Assert.Equal("send=managed (NotSocketStream) receive=managed (NotSocketStream)", offload.ToString());
     }
 
     [Fact]

@@ -15,7 +15,6 @@ public class KtlsOptionsTests
         Assert.Equal(KtlsMode.Environment, options.Mode);
         Assert.Equal(KtlsDirections.Both, options.Directions);
         Assert.False(options.ExpectNoPadding);
-        Assert.Null(options.BusyPoll);
     }
 
     [Theory]
@@ -30,15 +29,15 @@ public class KtlsOptionsTests
         Assert.Equal(KtlsDirections.Both, options.Directions);
     }
 
-    [Fact]
-    public void Busy_polling_is_a_number_of_microseconds_that_the_kernel_can_take()
+    [Theory]
+    [InlineData(-1)]
+    [InlineData(3)]
+    public void A_fallback_is_one_of_three(int value)
     {
-        KtlsOptions options = new() { BusyPoll = TimeSpan.FromMicroseconds(int.MaxValue) };
+        KtlsOptions options = new();
 
-        Assert.Throws<ArgumentOutOfRangeException>(() => options.BusyPoll = TimeSpan.FromMicroseconds(-1));
-        Assert.Throws<ArgumentOutOfRangeException>(() => options.BusyPoll = TimeSpan.FromMicroseconds(1L + int.MaxValue));
-        options.BusyPoll = TimeSpan.Zero;
-        options.BusyPoll = null;
+        Assert.Throws<ArgumentOutOfRangeException>(() => options.Fallback = (KtlsFallback)value);
+        Assert.Equal(KtlsFallback.Environment, options.Fallback);
     }
 
     [Fact]
@@ -50,7 +49,7 @@ public class KtlsOptionsTests
             KernelRequest.Both,
             new KernelRequest(KtlsFallbackReason.None, KtlsDirections.Send),
             new KernelRequest(KtlsFallbackReason.None, KtlsDirections.Receive),
-            KernelRequest.Nothing(KtlsFallbackReason.DirectOpenSsl),
+            KernelRequest.Nothing(KtlsFallbackReason.DisabledByMode),
         })
         {
             Assert.Equal(

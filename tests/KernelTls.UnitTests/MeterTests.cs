@@ -88,14 +88,14 @@ public sealed class MeterTests : IDisposable
     [Fact]
     public async Task Each_direction_that_falls_back_is_counted_with_its_reason()
     {
-        await using KtlsStream stream = new(new MemoryStream(), false, new KtlsOptions { DirectOpenSsl = true });
+        await using KtlsStream stream = new(new MemoryStream(), false, new KtlsOptions { Mode = KtlsMode.Disabled, Fallback = KtlsFallback.OpenSsl });
 
         await Assert.ThrowsAnyAsync<Exception>(() => stream.AuthenticateAsClientAsync("localhost"));
 
         Assert.Equal(
             [
-                "kernel_tls.fallbacks 1 kernel_tls.direction=send kernel_tls.reason=NotASocket kernel_tls.role=client",
-                "kernel_tls.fallbacks 1 kernel_tls.direction=receive kernel_tls.reason=NotASocket kernel_tls.role=client",
+                "kernel_tls.fallbacks 1 kernel_tls.direction=send kernel_tls.reason=NotSocketStream kernel_tls.role=client",
+                "kernel_tls.fallbacks 1 kernel_tls.direction=receive kernel_tls.reason=NotSocketStream kernel_tls.role=client",
             ],
             _measured);
     }
@@ -106,7 +106,7 @@ public sealed class MeterTests : IDisposable
         await using TlsPair pair = await TlsPair.ConnectAsync(TlsMode.DirectOpenSsl, SslProtocols.Tls13);
         byte[] buffer = new byte[1];
 
-        await ((KtlsStream)pair.Client).UpdateKeysAsync(true).InTime("the client's KeyUpdate");
+        await ((KtlsStream)pair.Client).UpdateSendKeyAsync(true).InTime("the client's KeyUpdate");
         await pair.Client.WriteAsync(buffer).InTime("the client's data");
         await pair.Server.ReadExactlyAsync(buffer).InTime("the client's data, and its KeyUpdate before");
         await pair.Server.WriteAsync(buffer).InTime("the server's data");

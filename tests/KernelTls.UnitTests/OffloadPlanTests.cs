@@ -32,14 +32,14 @@ public class OffloadPlanTests
     // A peer that closed earlier.
     [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "c", "send=openssl (PeerClosed) receive=openssl (PeerClosed)")]
     [InlineData("3.0", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "c", "send=openssl (PeerClosed) receive=openssl (OpenSslTooOld)")]
-    [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, false, "c", "send=openssl (DirectOpenSsl) receive=openssl (DirectOpenSsl)")]
+    [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, false, "c", "send=openssl (DisabledByMode) receive=openssl (DisabledByMode)")]
     [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "src", "send=kernel receive=kernel")]
     // A direction that was not requested, and the reasons with precedence.
-    [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "sS", "send=kernel receive=openssl (DirectionNotAsked)")]
-    [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "rR", "send=openssl (DirectionNotAsked) receive=kernel")]
-    [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "S", "send=openssl (KernelRefused) receive=openssl (DirectionNotAsked)")]
-    [InlineData("3.0", "nothing", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "R", "send=openssl (DirectionNotAsked) receive=openssl (OpenSslTooOld)")]
-    [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, false, "S", "send=openssl (DirectOpenSsl) receive=openssl (DirectOpenSsl)")]
+    [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "sS", "send=kernel receive=openssl (DirectionNotRequested)")]
+    [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "rR", "send=openssl (DirectionNotRequested) receive=kernel")]
+    [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "S", "send=openssl (KernelRefused) receive=openssl (DirectionNotRequested)")]
+    [InlineData("3.0", "nothing", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, true, "R", "send=openssl (DirectionNotRequested) receive=openssl (OpenSslTooOld)")]
+    [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, false, "S", "send=openssl (DisabledByMode) receive=openssl (DisabledByMode)")]
     // Shorter records.
     [InlineData("3.5", "all", SslProtocols.Tls12, TlsCipherSuite.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, true, "f", "send=openssl (MaxFragmentLength) receive=openssl (MaxFragmentLength)")]
     [InlineData("3.5", "all", SslProtocols.Tls12, TlsCipherSuite.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, true, "rf", "send=openssl (MaxFragmentLength) receive=kernel")]
@@ -55,13 +55,13 @@ public class OffloadPlanTests
     // Unsupported versions.
     [InlineData("3.5", "all", SslProtocols.None, TlsCipherSuite.TLS_AES_128_GCM_SHA256, true, "", "send=openssl (ProtocolNotOffloadable) receive=openssl (ProtocolNotOffloadable)")]
     // The experiment without the kernel.
-    [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, false, "", "send=openssl (DirectOpenSsl) receive=openssl (DirectOpenSsl)")]
-    [InlineData("3.0", "nothing", SslProtocols.Tls12, TlsCipherSuite.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256, false, "", "send=openssl (DirectOpenSsl) receive=openssl (DirectOpenSsl)")]
+    [InlineData("3.5", "all", SslProtocols.Tls13, TlsCipherSuite.TLS_AES_256_GCM_SHA384, false, "", "send=openssl (DisabledByMode) receive=openssl (DisabledByMode)")]
+    [InlineData("3.0", "nothing", SslProtocols.Tls12, TlsCipherSuite.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256, false, "", "send=openssl (DisabledByMode) receive=openssl (DisabledByMode)")]
     public void The_plan_follows_from_the_facts(
         string openSsl, string kernel, SslProtocols protocol, TlsCipherSuite suite, bool wanted, string switched, string expected)
     {
         OffloadFacts facts = new(
-            wanted ? KtlsFallbackReason.None : KtlsFallbackReason.DirectOpenSsl,
+            wanted ? KtlsFallbackReason.None : KtlsFallbackReason.DisabledByMode,
             Version.Parse(openSsl),
             Kernel(kernel),
             protocol,

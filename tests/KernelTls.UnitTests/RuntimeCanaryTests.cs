@@ -89,7 +89,7 @@ public class RuntimeCanaryTests
         (KtlsFallbackReason reason, string detail) = Platform.GetRuntimeReason(
             "Socket.SetToConnected", () => throw new InvalidOperationException("tried"));
 
-        Assert.Equal(KtlsFallbackReason.RuntimeNotKnown, reason);
+        Assert.Equal(KtlsFallbackReason.RuntimeNotSupported, reason);
         Assert.Equal($"{RuntimeInformation.FrameworkDescription} lacks Socket.SetToConnected.", detail);
     }
 

@@ -37,7 +37,7 @@ public sealed class WovenProgramTests : IDisposable
 
     [Fact]
     public async Task On_OpenSSL_every_stream_is_the_librarys() => Assert.Equal(
-        Expected("send=openssl (DirectOpenSsl) receive=openssl (DirectOpenSsl)"),
+        Expected("send=openssl (NotEnabled) receive=openssl (NotEnabled)"),
         await RunAsync(Program().Weave().Image!, (Application.DirectVariable, "1")));
 
     [Fact]

@@ -12,11 +12,11 @@ public sealed class WrapperTests : IDisposable
 
     [Fact]
     public async Task The_socket_under_a_stream_that_is_known_is_used() => Assert.Equal(
-        "HandshakeCompleted: OpenSsl DirectOpenSsl OpenSsl DirectOpenSsl MailKit\nping\n", await RunAsync("talk", woven: true));
+        "HandshakeCompleted: OpenSsl NotEnabled OpenSsl NotEnabled MailKit\nping\n", await RunAsync("talk", woven: true));
 
     [Fact]
     public async Task A_stream_that_is_not_known_is_named() => Assert.Equal(
-        "Fallback: NotASocket The inner stream is a Sample+Unknown. MailKit\nping\n", await RunAsync("unknown", woven: true));
+        "Fallback: NotSocketStream The inner stream is a Sample+Unknown. MailKit\nping\n", await RunAsync("unknown", woven: true));
 
     [Theory]
     [InlineData("timeout", "IOException TimeoutException\nconnected: False\n")]

@@ -89,7 +89,7 @@ public static class Modes
     internal static KtlsOptions OptionsOf(TlsMode mode) => mode switch
     {
         TlsMode.Managed => new KtlsOptions { Mode = KtlsMode.Disabled },
-        TlsMode.DirectOpenSsl => new KtlsOptions { Mode = KtlsMode.Disabled, DirectOpenSsl = true },
+        TlsMode.DirectOpenSsl => new KtlsOptions { Mode = KtlsMode.Disabled, Fallback = KtlsFallback.OpenSsl },
         TlsMode.Kernel => new KtlsOptions { Mode = KtlsMode.Preferred },
         _ => throw new ArgumentOutOfRangeException(nameof(mode), mode, "SslStream has no such options."),
     };

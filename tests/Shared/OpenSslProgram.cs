@@ -55,7 +55,7 @@ internal static class OpenSslProgram
     /// Types the command k or K, and waits until the client reports that it has sent its KeyUpdate. After that more can
     /// be typed.
     /// </summary>
-    public static async Task UpdateKeysAsync(ExternalProgram client, bool request)
+    public static async Task UpdateSendKeyAsync(ExternalProgram client, bool request)
     {
         int before = client.Errors.Split("KEYUPDATE").Length;
         await client.SayAsync(request ? "K" : "k");

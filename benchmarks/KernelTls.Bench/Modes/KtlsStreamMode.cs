@@ -115,7 +115,7 @@ internal sealed class KtlsStreamMode : SslStreamMode
     private static void PreferOpenSsl(KtlsOptions options)
     {
         options.Mode = KtlsMode.Disabled;
-        options.DirectOpenSsl = true;
+        options.Fallback = KtlsFallback.OpenSsl;
     }
 
     private static void Require(KtlsOptions options) => options.Mode = KtlsMode.Required;

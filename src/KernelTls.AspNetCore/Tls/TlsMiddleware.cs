@@ -18,7 +18,7 @@ namespace KernelTls.AspNetCore.Tls;
 /// <param name="endpoint">The endpoint.</param>
 internal sealed class TlsMiddleware(ConnectionDelegate next, TlsEndpoint endpoint)
 {
-    private static readonly StockTlsFeature s_transportInUse = new(KtlsFallbackReason.TransportInUse);
+    private static readonly StockTlsFeature s_transportInUse = new(KtlsOffload.Managed(KtlsFallbackReason.TransportInUse));
 
     private readonly ILogger _logger = endpoint.Logger;
     private bool _refused;

@@ -68,7 +68,7 @@ internal sealed class BenchPair : IAsyncDisposable
         {
             BenchMode.SslStream => new SslStream(inner),
             BenchMode.Kernel => new KtlsStream(inner, false, new KtlsOptions { Mode = KtlsMode.Preferred }),
-            _ => new KtlsStream(inner, false, new KtlsOptions { Mode = KtlsMode.Disabled, DirectOpenSsl = true }),
+            _ => new KtlsStream(inner, false, new KtlsOptions { Mode = KtlsMode.Disabled, Fallback = KtlsFallback.OpenSsl }),
         };
     }
 }

@@ -59,6 +59,7 @@ internal static class InfoCommand
             platform.Detail,
             reason == KtlsFallbackReason.ModuleMissing ? module.ToDo : Advice.On(reason),
             toggle,
+            ReadFallback(),
             ReadRuntime(platform),
             new(KtlsPlatform.KernelRelease, RuntimeInformation.ProcessArchitecture.ToString(), Machine.Hypervisor),
             module,
@@ -92,6 +93,13 @@ internal static class InfoCommand
         return new InfoReport.ToggleState(state, source);
     }
 
+    private static InfoReport.ToggleState ReadFallback()
+    {
+        string? variable = Environment.GetEnvironmentVariable(Toggles.DirectVariable);
+        return new InfoReport.ToggleState(
+            Toggles.DirectOpenSsl.ToString(), string.IsNullOrEmpty(variable) ? "" : $"{Toggles.DirectVariable}={variable}");
+    }
+
     private static IEnumerable<InfoReport.Capability> ReadCapabilities() =>
         from protocol in new[] { SslProtocols.Tls12, SslProtocols.Tls13 }
         from cipher in s_ciphers
@@ -108,7 +116,8 @@ internal static class InfoCommand
         terminal.Line($"runtime     {Describe(report.Runtime)}");
         terminal.Line($"tls module  {Describe(report.Module)}");
         terminal.Line($"OpenSSL     {Describe(report.OpenSsl)}");
-        terminal.Line($"switch      {(report.Toggle.Source.Length == 0 ? report.Toggle.State : $"{report.Toggle.State}, by {report.Toggle.Source}")}");
+        terminal.Line($"switch      {Describe(report.Toggle)}");
+        terminal.Line($"without it  {Describe(Fallback(report), report.DirectOpenSsl.Source)}");
         if (report.Supported)
         {
             terminal.Line($"keys        TLS 1.3 keys {(report.CanRekey ? "can" : "cannot")} change in the kernel");
@@ -132,6 +141,16 @@ internal static class InfoCommand
         terminal.Line($"counters ({TlsStat.Path}, including those of the probe):");
         terminal.Line(report.Counters is null ? "  none: no tls module" : "  " + string.Join(' ', report.Counters.Select(c => $"{c.Key}={c.Value}")));
     }
+
+    /// <summary>Returns what connections use by default where the kernel cannot process them.</summary>
+    private static string Fallback(InfoReport report) =>
+        report.DirectOpenSsl.State == nameof(Toggle.On) && report.Toggle.State is nameof(Toggle.On) or nameof(Toggle.Unset)
+            ? "OpenSSL on the socket"
+            : "SslStream";
+
+    private static string Describe(InfoReport.ToggleState toggle) => Describe(toggle.State, toggle.Source);
+
+    private static string Describe(string state, string source) => source.Length == 0 ? state : $"{state}, by {source}";
 
     private static IEnumerable<InfoReport.Capability> Columns(InfoReport report) =>
         report.Capabilities.Where(c => c.Cipher == s_ciphers[0].Cipher);

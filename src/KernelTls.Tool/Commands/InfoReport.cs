@@ -14,6 +14,7 @@ internal sealed record InfoReport(
     string Detail,
     string Advice,
     InfoReport.ToggleState Toggle,
+    InfoReport.ToggleState DirectOpenSsl,
     InfoReport.RuntimeState Runtime,
     InfoReport.KernelState Kernel,
     TlsModule Module,
@@ -26,8 +27,8 @@ internal sealed record InfoReport(
     InfoReport.BusyPollState BusyPoll,
     IReadOnlyDictionary<string, long>? Counters)
 {
-    /// <summary>Describes the switch.</summary>
-    /// <param name="State">On, Off, Unset or Invalid: the effect of this environment on KtlsMode.Environment.</param>
+    /// <summary>Describes a switch.</summary>
+    /// <param name="State">On, Off, Unset or Invalid: the effect of this environment on KtlsMode.Environment or KtlsFallback.Environment.</param>
     /// <param name="Source">The variable or AppContext switch that decides, with its value, or an empty string.</param>
     internal sealed record ToggleState(string State, string Source);
 

@@ -141,10 +141,10 @@ internal sealed class InteractiveSession(
             case []:
                 break;
             case [(byte)'k', (byte)'\n']:
-                await UpdateKeysAsync(requestPeerUpdate: false, cancellationToken);
+                await UpdateSendKeyAsync(requestPeerUpdate: false, cancellationToken);
                 break;
             case [(byte)'K', (byte)'\n']:
-                await UpdateKeysAsync(requestPeerUpdate: true, cancellationToken);
+                await UpdateSendKeyAsync(requestPeerUpdate: true, cancellationToken);
                 break;
             case [(byte)'s', (byte)'\n']:
                 report.Count("state", _sent, _received, State);
@@ -158,11 +158,11 @@ internal sealed class InteractiveSession(
         }
     }
 
-    private async Task UpdateKeysAsync(bool requestPeerUpdate, CancellationToken cancellationToken)
+    private async Task UpdateSendKeyAsync(bool requestPeerUpdate, CancellationToken cancellationToken)
     {
         try
         {
-            await stream.UpdateKeysAsync(requestPeerUpdate, cancellationToken);
+            await stream.UpdateSendKeyAsync(requestPeerUpdate, cancellationToken);
             report.Say("keys", requestPeerUpdate ? "changed, and the peer was requested to change its own" : "changed");
         }
         catch (Exception e) when (e is KtlsRekeyException or NotSupportedException)

@@ -19,7 +19,7 @@ internal sealed class KernelConnections(PeerSettings peer, Conversation conversa
     /// </summary>
     private static KtlsOptions RekeyOptions => KtlsPlatform.CanRekey
         ? new KtlsOptions { Mode = KtlsMode.Preferred }
-        : new KtlsOptions { Mode = KtlsMode.Disabled, DirectOpenSsl = true };
+        : new KtlsOptions { Mode = KtlsMode.Disabled, Fallback = KtlsFallback.OpenSsl };
 
     /// <summary>Makes one connection as an application would.</summary>
     public async Task<ProbeReport.OffloadReport> OffloadAsync(CancellationToken cancellationToken)
@@ -82,7 +82,7 @@ internal sealed class KernelConnections(PeerSettings peer, Conversation conversa
         Conversation.Ending ending;
         try
         {
-            await stream.UpdateKeysAsync(requestPeerUpdate: true, cancellationToken);
+            await stream.UpdateSendKeyAsync(requestPeerUpdate: true, cancellationToken);
             ending = await conversation.HoldAsync(stream, count => heard += count, cancellationToken);
         }
         catch (IOException e)

@@ -28,8 +28,7 @@ internal sealed class KtlsEventSource : EventSource
     public static bool IsChoice(KtlsFallbackReason reason) => reason is KtlsFallbackReason.None
         or KtlsFallbackReason.NotEnabled
         or KtlsFallbackReason.DisabledByMode
-        or KtlsFallbackReason.DirectionNotAsked
-        or KtlsFallbackReason.DirectOpenSsl;
+        or KtlsFallbackReason.DirectionNotRequested;
 
     /// <summary>Reports that a handshake on OpenSSL succeeded.</summary>
     [NonEvent]

@@ -39,21 +39,19 @@ internal static class Bystanders
         lock (s_lock)
         {
             int index = s_recent.FindIndex(r => r.Certificate.Span.SequenceEqual(certificate.Span));
-            (ReadOnlyMemory<byte> Certificate, SafeHandle Ssl) found;
-            if (index >= 0)
-            {
-                found = s_recent[index];
-            }
-            else
-            {
-                found = (certificate, Create(certificate.Span));
-                s_recent.Add(found);
-                index = s_recent.Count - 1;
-            }
+            (ReadOnlyMemory<byte> Certificate, SafeHandle Ssl) found = index >= 0 ? s_recent[index] : (certificate, Create(certificate.Span));
 
             // The most recent one is the first.
-            s_recent.RemoveAt(index);
-            s_recent.Insert(0, found);
+            if (index != 0)
+            {
+                if (index > 0)
+                {
+                    s_recent.RemoveAt(index);
+                }
+
+                s_recent.Insert(0, found);
+            }
+
             if (s_recent.Count > MaxKept)
             {
                 s_recent[^1].Ssl.Dispose();

@@ -23,7 +23,7 @@ internal static class SocketEligibility
         socket = named ?? (inner.GetType() == typeof(NetworkStream) ? ((NetworkStream)inner).Socket : null);
         if (socket is null)
         {
-            return KtlsFallbackReason.NotASocket;
+            return KtlsFallbackReason.NotSocketStream;
         }
 
         if (!socket.Connected)

@@ -43,7 +43,7 @@ internal static class TlsContexts
         string? cipherList = key.CipherList ?? DefaultCipherList.Value;
         if (cipherList is null)
         {
-            reason = KtlsFallbackReason.RuntimeNotKnown;
+            reason = KtlsFallbackReason.RuntimeNotSupported;
             return null;
         }
 

@@ -41,8 +41,7 @@ internal sealed class TlsHandshake : IDisposable
         Socket socket, SafeTlsContextHandle context, HandshakeSettings settings, SslStream stream, KtlsOptions options)
     {
         _socket = socket;
-        _transport = new TransportOptions(
-            settings.IsServer, options.BusyPoll, options.ExpectNoPadding, options.ZeroCopySendFile);
+        _transport = new TransportOptions(settings.IsServer, options.ExpectNoPadding, options.ZeroCopySendFile);
         _stream = stream;
         _options = options;
         _settings = settings;
@@ -56,7 +55,6 @@ internal sealed class TlsHandshake : IDisposable
     public async Task<TlsSession> RunAsync(CancellationToken cancellationToken)
     {
         cancellationToken.ThrowIfCancellationRequested();
-        _transport.ApplyBusyPoll(_socket);
         if (IsServer)
         {
             if (!HasFirstRecord)
@@ -100,7 +98,6 @@ internal sealed class TlsHandshake : IDisposable
     /// <summary>Performs the handshake and blocks until it completes. The socket's timeouts limit each wait.</summary>
     public TlsSession Run()
     {
-        _transport.ApplyBusyPoll(_socket);
         bool isLate = IsServer && !WaitForClient();
         TransportOptions.MakeNonBlocking(_socket, Failed);
         Begin();

@@ -9,7 +9,7 @@ namespace KernelTls.IO;
 /// </summary>
 /// <remarks>
 /// <para>
-/// OpenSSL's own writes (handshake flights, KeyUpdate, alerts, the DirectOpenSsl path) and sendfile wait for space when
+/// OpenSSL's own writes (handshake flights, KeyUpdate, alerts, OpenSSL on the socket) and sendfile wait for space when
 /// the send buffer is full. Code that peeks at bytes without consuming them waits for more bytes.
 /// </para>
 /// <para>

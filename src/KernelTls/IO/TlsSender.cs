@@ -219,7 +219,7 @@ internal sealed class TlsSender
     }
 
     /// <inheritdoc cref="SendKeys.UpdateAsync"/>
-    public async ValueTask UpdateKeysAsync(bool requestPeer, CancellationToken cancellationToken)
+    public async ValueTask UpdateSendKeyAsync(bool requestPeer, CancellationToken cancellationToken)
     {
         try
         {

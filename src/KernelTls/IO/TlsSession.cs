@@ -252,10 +252,10 @@ internal sealed partial class TlsSession : IDisposable
             return offload;
         }
 
-        return offload with
-        {
-            Send = info.SendConfiguration == KernelConfiguration.Device ? KtlsDataPath.Hardware : offload.Send,
-            Receive = info.ReceiveConfiguration == KernelConfiguration.Device ? KtlsDataPath.Hardware : offload.Receive,
-        };
+        return new KtlsOffload(
+            info.SendConfiguration == KernelConfiguration.Device ? KtlsDataPath.Hardware : offload.Send,
+            offload.SendFallbackReason,
+            info.ReceiveConfiguration == KernelConfiguration.Device ? KtlsDataPath.Hardware : offload.Receive,
+            offload.ReceiveFallbackReason);
     }
 }

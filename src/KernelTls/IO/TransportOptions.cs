@@ -10,12 +10,8 @@ namespace KernelTls.IO;
 /// None of them changes the data that is sent or received. If a socket refuses one, an event is written, and the
 /// connection continues without it.
 /// </remarks>
-internal readonly record struct TransportOptions(
-    bool IsServer, TimeSpan? BusyPoll = null, bool ExpectNoPadding = false, bool ZeroCopySendFile = false)
+internal readonly record struct TransportOptions(bool IsServer, bool ExpectNoPadding = false, bool ZeroCopySendFile = false)
 {
-    private const int SolSocket = 1;
-    private const int SoBusyPoll = 46;
-    private const int SoPreferBusyPoll = 69;
     internal const int SolTls = 282;
     internal const int TlsSendZeroCopyReadOnly = 3;
     private const int TlsReceiveExpectNoPad = 4;
@@ -39,15 +35,6 @@ internal readonly record struct TransportOptions(
         catch (SocketException e)
         {
             throw TlsErrors.Socket(failed, e.SocketErrorCode);
-        }
-    }
-
-    public void ApplyBusyPoll(Socket socket)
-    {
-        if (BusyPoll is { } time)
-        {
-            Set(socket, SolSocket, SoBusyPoll, (int)time.TotalMicroseconds, "SO_BUSY_POLL");
-            Set(socket, SolSocket, SoPreferBusyPoll, time > TimeSpan.Zero ? 1 : 0, "SO_PREFER_BUSY_POLL");
         }
     }
 

@@ -1,3 +1,5 @@
+using KernelTls.Diagnostics;
+
 namespace KernelTls.Offload;
 
 /// <summary>Specifies the component that performs the handshake.</summary>
@@ -13,40 +15,79 @@ internal enum Engine
     Kernel,
 }
 
-/// <summary>
-/// Decides what the application and the operator request, before platform, socket and options are checked.
-/// </summary>
-internal static class EngineChoice
+/// <summary>Contains the engine of a handshake, and why it is not a better one.</summary>
+/// <param name="KernelReason">None for <see cref="Engine.Kernel"/>; otherwise the reason why it is another engine.</param>
+/// <param name="OpenSslReason">The reason why OpenSSL does not use the socket, or None if it does or may.</param>
+internal readonly record struct EngineChoice(KtlsFallbackReason KernelReason, KtlsFallbackReason OpenSslReason)
 {
+    public Engine Engine => KernelReason == KtlsFallbackReason.None ? Engine.Kernel
+        : OpenSslReason == KtlsFallbackReason.None ? Engine.DirectOpenSsl
+        : Engine.Managed;
+
     /// <summary>
-    /// Returns the requested engine. The reason is None unless the engine is <see cref="Engine.Managed"/>.
+    /// Gets the reason to report why the base class performs the handshake, or None if it does not. If only OpenSSL on the socket was
+    /// requested, it is the reason why that is not possible.
     /// </summary>
-    public static (Engine Engine, KtlsFallbackReason Reason) Decide(
-        KtlsMode mode, bool directOption, Toggle toggle, bool directVariable)
+    public KtlsFallbackReason Reason => Engine != Engine.Managed ? KtlsFallbackReason.None
+        : KtlsEventSource.IsChoice(KernelReason) && !KtlsEventSource.IsChoice(OpenSslReason) ? OpenSslReason
+        : KernelReason;
+
+    /// <summary>
+    /// Returns what the application and the operator request, before platform, socket and options are checked.
+    /// </summary>
+    public static EngineChoice Requested(KtlsMode mode, KtlsFallback fallback, Toggle kernel, Toggle directOpenSsl)
     {
-        KtlsFallbackReason kernelRefused = GetKernelReason(mode, toggle);
-
-        // The operator's variables override the code. KTLS=0 disables everything that code enabled. DIRECT_OPENSSL=1 is
-        // an experiment that applies only while kernel TLS is off.
-        bool direct = directVariable
-            ? kernelRefused != KtlsFallbackReason.None
-            : directOption && toggle != Toggle.Off;
-        if (direct)
+        KtlsFallbackReason kernelReason = (mode, kernel, directOpenSsl) switch
         {
-            return (Engine.DirectOpenSsl, KtlsFallbackReason.None);
-        }
-
-        return kernelRefused == KtlsFallbackReason.None
-            ? (Engine.Kernel, KtlsFallbackReason.None)
-            : (Engine.Managed, kernelRefused);
+            (KtlsMode.Disabled, _, _) => KtlsFallbackReason.DisabledByMode,
+            (_, Toggle.Off, _) => KtlsFallbackReason.DisabledByToggle,
+            (KtlsMode.Environment, Toggle.Invalid, _) or (KtlsMode.Environment, Toggle.Unset, Toggle.Invalid) => KtlsFallbackReason.ToggleInvalid,
+            (KtlsMode.Environment, Toggle.Unset, _) => KtlsFallbackReason.NotEnabled,
+            _ => KtlsFallbackReason.None,
+        };
+        return new EngineChoice(kernelReason, OpenSslReasonOf(mode, fallback, kernel, directOpenSsl, kernelReason));
     }
 
-    private static KtlsFallbackReason GetKernelReason(KtlsMode mode, Toggle toggle) => (mode, toggle) switch
+    /// <summary>Returns the choice where kernel TLS or OpenSSL on the socket is not possible for these reasons, or None.</summary>
+    public EngineChoice Where(KtlsFallbackReason kernelReason, KtlsFallbackReason openSslReason) => new(
+        KernelReason == KtlsFallbackReason.None ? kernelReason : KernelReason,
+        OpenSslReason == KtlsFallbackReason.None ? openSslReason : OpenSslReason);
+
+    /// <summary>
+    /// Appends to a message why OpenSSL does not use the socket, if it was requested and the reason is another one than <see cref="Reason"/>.
+    /// </summary>
+    public string AppendTo(string detail) =>
+        OpenSslReason == Reason || KtlsEventSource.IsChoice(OpenSslReason)
+            ? detail
+            : $"{detail} OpenSSL does not use the socket either: {OpenSslReason}.".TrimStart();
+
+    private static KtlsFallbackReason OpenSslReasonOf(
+        KtlsMode mode, KtlsFallback fallback, Toggle kernel, Toggle directOpenSsl, KtlsFallbackReason kernelReason)
     {
-        (KtlsMode.Disabled, _) => KtlsFallbackReason.DisabledByMode,
-        (_, Toggle.Off) => KtlsFallbackReason.DisabledByToggle,
-        (KtlsMode.Environment, Toggle.Unset) => KtlsFallbackReason.NotEnabled,
-        (KtlsMode.Environment, Toggle.Invalid) => KtlsFallbackReason.ToggleInvalid,
-        _ => KtlsFallbackReason.None,
-    };
+        switch (kernelReason)
+        {
+            case KtlsFallbackReason.DisabledByToggle or KtlsFallbackReason.ToggleInvalid:
+                return kernelReason;
+
+            // The operator alone switches on what the application leaves to the environment.
+            case KtlsFallbackReason.NotEnabled when directOpenSsl != Toggle.On:
+                return kernelReason;
+
+            case KtlsFallbackReason.DisabledByMode when fallback != KtlsFallback.OpenSsl:
+                return kernelReason;
+
+            // The kill switch also covers OpenSSL on the socket alone.
+            case KtlsFallbackReason.DisabledByMode when kernel == Toggle.Off:
+                return KtlsFallbackReason.DisabledByToggle;
+        }
+
+        return (mode, fallback, directOpenSsl) switch
+        {
+            (KtlsMode.Required, _, _) or (_, KtlsFallback.SslStream, _) => KtlsFallbackReason.DisabledByMode,
+            (_, KtlsFallback.OpenSsl, _) or (_, _, Toggle.On) => KtlsFallbackReason.None,
+            (_, _, Toggle.Off) => KtlsFallbackReason.DisabledByToggle,
+            (_, _, Toggle.Invalid) => KtlsFallbackReason.ToggleInvalid,
+            _ => KtlsFallbackReason.NotEnabled,
+        };
+    }
 }

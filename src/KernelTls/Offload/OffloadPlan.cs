@@ -61,7 +61,7 @@ internal static class OffloadPlan
 
         if ((facts.Asked & direction) == 0)
         {
-            return (KtlsDataPath.OpenSsl, KtlsFallbackReason.DirectionNotAsked);
+            return (KtlsDataPath.OpenSsl, KtlsFallbackReason.DirectionNotRequested);
         }
 
         KtlsFallbackReason foreseen =

@@ -116,7 +116,7 @@ internal sealed class Platform
         string version = RuntimeInformation.FrameworkDescription;
         if (missing.Length != 0)
         {
-            return (KtlsFallbackReason.RuntimeNotKnown, $"{version} lacks {missing}.");
+            return (KtlsFallbackReason.RuntimeNotSupported, $"{version} lacks {missing}.");
         }
 
         string change = findChange();

@@ -1,6 +1,6 @@
 namespace KernelTls.Offload;
 
-/// <summary>Specifies the operator's setting of kernel TLS for the whole process.</summary>
+/// <summary>Specifies the operator's setting for the whole process.</summary>
 internal enum Toggle
 {
     Unset,
@@ -25,9 +25,17 @@ internal static class Toggles
     public static Toggle Kernel { get; } =
         ParseKernel(Environment.GetEnvironmentVariable(KernelVariable), AppContext.TryGetSwitch(KernelSwitch, out bool on) ? on : null);
 
-    /// <summary>Gets a value that indicates whether <see cref="DirectVariable"/> is <c>1</c> or <c>true</c>.</summary>
-    public static bool DirectOpenSsl { get; } =
-        Parse(Environment.GetEnvironmentVariable(DirectVariable)) == Toggle.On;
+    /// <summary>Gets the value of <see cref="DirectVariable"/>: OpenSSL on the socket where the kernel cannot.</summary>
+    public static Toggle DirectOpenSsl { get; } = Parse(Environment.GetEnvironmentVariable(DirectVariable));
+
+    /// <summary>
+    /// Gets a value that indicates whether the operator has switched this library on, or has set a variable to an invalid value, which the library
+    /// reports.
+    /// </summary>
+    public static bool AreOn { get; } = IsAnyOn(Kernel, DirectOpenSsl);
+
+    internal static bool IsAnyOn(Toggle kernel, Toggle directOpenSsl) =>
+        kernel != Toggle.Off && (kernel != Toggle.Unset || directOpenSsl is Toggle.On or Toggle.Invalid);
 
     internal static Toggle ParseKernel(string? variable, bool? appContextSwitch)
     {

@@ -30,7 +30,7 @@ internal sealed class WovenLibrary
     /// Gets a value that indicates whether the operator has switched this library on, or has set its switch to an invalid value.
     /// Otherwise woven code creates the same objects as the code that it replaces.
     /// </summary>
-    public static bool IsActive { get; } = Toggles.DirectOpenSsl || Toggles.Kernel is Toggle.On or Toggle.Invalid;
+    public static bool IsActive { get; } = Toggles.AreOn;
 
     /// <summary>Gets the options of every stream of this library. They do not change.</summary>
     public KtlsOptions Options { get; }

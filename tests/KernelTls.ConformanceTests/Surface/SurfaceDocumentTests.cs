@@ -8,7 +8,7 @@ public class SurfaceDocumentTests
 {
     [Fact]
     public void The_accepted_differences_are_documented() =>
-        GeneratedTable.Check(typeof(SurfaceDocumentTests), "tests/Shared/Surface/SurfaceDifferences.cs", Render());
+        GeneratedTable.Check("docs/differences.md", typeof(SurfaceDocumentTests), "tests/Shared/Surface/SurfaceDifferences.cs", Render());
 
     private static string Render()
     {

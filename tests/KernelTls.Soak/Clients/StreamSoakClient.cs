@@ -102,7 +102,7 @@ internal sealed class StreamSoakClient(SoakContext context, SslProtocols protoco
 
         try
         {
-            await stream.UpdateKeysAsync(requestPeerUpdate: Random.Next(2) == 0, limit);
+            await stream.UpdateSendKeyAsync(requestPeerUpdate: Random.Next(2) == 0, limit);
         }
         catch (KtlsRekeyException e) when (e.Failure == KtlsRekeyFailure.NotSupported)
         {

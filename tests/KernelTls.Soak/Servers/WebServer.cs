@@ -50,7 +50,7 @@ internal sealed class WebServer : IAsyncDisposable
             builder.WebHost.UseKernelTls(options =>
             {
                 options.Mode = wanted.Mode == KtlsMode.Required ? KtlsMode.Preferred : wanted.Mode;
-                options.DirectOpenSsl = wanted.DirectOpenSsl;
+                options.Fallback = wanted.Fallback;
             });
         }
 

@@ -1,39 +1,39 @@
 using System.Runtime.CompilerServices;
 
-namespace KernelTls.ConformanceTests;
+namespace KernelTls.Tests;
 
-/// <summary>Checks or writes a part of docs/differences.md that is generated from the tests' data.</summary>
+/// <summary>Checks or writes a part of a document that is generated from the tests' data.</summary>
 internal static class GeneratedTable
 {
     private const string Update = "KERNELTLS_UPDATE_DOCS";
     private const string End = "<!-- end -->";
 
     /// <summary>Asserts that the part is as expected or, if the environment says so, writes it.</summary>
+    /// <param name="document">The document's path in the repository.</param>
     /// <param name="test">The test that owns the part. The line above the part names it.</param>
     /// <param name="source">The file of the data.</param>
     /// <param name="expected">The part.</param>
-    public static void Check(Type test, string source, string expected)
+    public static void Check(string document, Type test, string source, string expected)
     {
         string begin = $"<!-- Written by {test.Name}, with {Update}=1: begin -->\n";
-        string path = FindDocument();
-        string document = File.ReadAllText(path);
-        int from = document.IndexOf(begin, StringComparison.Ordinal);
-        int to = from < 0 ? from : document.IndexOf(End, from, StringComparison.Ordinal);
+        string path = Find(document);
+        string text = File.ReadAllText(path);
+        int from = text.IndexOf(begin, StringComparison.Ordinal);
+        int to = from < 0 ? from : text.IndexOf(End, from, StringComparison.Ordinal);
         Assert.True(to >= 0, $"{path} has no place for the table: a line '{begin.TrimEnd()}', and below it '{End}'.");
         from += begin.Length;
         if (Environment.GetEnvironmentVariable(Update) == "1")
         {
-            File.WriteAllText(path, document[..from] + expected + document[to..]);
+            File.WriteAllText(path, text[..from] + expected + text[to..]);
             return;
         }
 
-        Assert.True(document[from..to] == expected, $"{path} has another table than {source}: run this test with {Update}=1.");
+        Assert.True(text[from..to] == expected, $"{path} has another table than {source}: run this test with {Update}=1.");
     }
 
     /// <summary>Finds the document in the repository in which this program was built.</summary>
-    private static string FindDocument()
+    private static string Find(string name)
     {
-        const string name = "docs/differences.md";
         string? folder = AppContext.BaseDirectory;
         while (folder is not null && !File.Exists(Path.Combine(folder, name)))
         {
