@@ -123,7 +123,7 @@ public class StapledResponseTests
                     string actual = await RunAsync(mode, version, async each =>
                     {
                         Calls calls = new();
-                        string host = $"host{Interlocked.Increment(ref s_hosts):D6}.test";
+                        string host = $"staple{Interlocked.Increment(ref s_hosts):D6}.test";
                         await using (SslStream client = await server.ConnectAsync(each))
                         {
                             SslClientAuthenticationOptions options = Resuming(Options(version, first, X509VerificationFlags.NoFlag), host);

@@ -19,7 +19,7 @@ public partial class InfoTests
 
         JsonElement json = result.AssertExit(Expected).Json;
         Schema.AssertMembers(
-            json, "verdict", "supported", "reason", "detail", "advice", "toggle", "runtime", "kernel", "module", "openSsl", "capabilities",
+            json, "verdict", "supported", "reason", "detail", "advice", "toggle", "directOpenSsl", "runtime", "kernel", "module", "openSsl", "capabilities",
             "canRekey", "canExpectNoPadding", "canZeroCopySendFile", "devices", "busyPoll", "counters");
         Schema.AssertMembers(json.GetProperty("module"), "state", "loadedByLooking", "canLoad", "inContainer", "toDo");
         Schema.AssertMembers(json.GetProperty("openSsl"), "version", "text", "builtWithKtls");
