@@ -76,6 +76,7 @@ KTLS_EXPORT int32_t KtlsNative_ErrorText(int64_t openSslError, uint8_t* text, in
 #define KTLS_STATUS_WANT_CERTIFICATE 8  /* KTLS_FLAG_PAUSE_AT_CERTIFICATE: call UseCertificate */
 /* Read and Write also return WANT_CERTIFICATE, under KTLS_FLAG_POST_HANDSHAKE_AUTH. */
 #define KTLS_STATUS_DATA_WAITING 9 /* RequestCertificate only: application data must be read first */
+#define KTLS_STATUS_EOF 10         /* Read only: FIN without close_notify between two records, after AllowTruncation */
 
 typedef struct KtlsResult
 {
@@ -237,7 +238,7 @@ typedef int32_t (*KtlsVerifyCallback)(
 KTLS_EXPORT int32_t KtlsNative_Handshake(
     KtlsConnection* connection, int32_t socket, KtlsVerifyCallback verify, intptr_t state, KtlsResult* result);
 
-/* Makes a FIN without close_notify count as CLOSE_NOTIFY, unless it truncates a record. Use this only if the
+/* Makes a FIN without close_notify EOF instead of UNEXPECTED_EOF, unless it truncates a record. Use this only if the
  * application protocol delimits the data. Both directions behave as after a close_notify. Returns ENOTCONN until the
  * handshake has succeeded. */
 KTLS_EXPORT int32_t KtlsNative_AllowTruncation(KtlsConnection* connection);

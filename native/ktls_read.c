@@ -55,15 +55,15 @@ static bool IsWithinRecord(const KtlsOpenSsl* api, const KtlsConnection* connect
     return strcmp(api->SSL_rstate_string(connection->ssl), "RH") != 0;
 }
 
-/* Reports a truncated record if truncation is allowed. OpenSSL then treats every FIN as a close_notify, even within a
- * record. A partial record header counts as pending. */
-static void DetectTruncatedRecord(
+/* Distinguishes a FIN from a close_notify if truncation is allowed. OpenSSL then treats every FIN as a close_notify,
+ * even within a record. A partial record header counts as pending. */
+static void DetectTruncation(
     const KtlsOpenSsl* api, const KtlsConnection* connection, int32_t socket, KtlsResult* result)
 {
-    if (connection->finReceived && connection->truncationAllowed && result->status == KTLS_STATUS_CLOSE_NOTIFY &&
-        (result->pending != 0 || IsWithinRecord(api, connection, socket)))
+    if (connection->finReceived && connection->truncationAllowed && result->status == KTLS_STATUS_CLOSE_NOTIFY)
     {
-        result->status = KTLS_STATUS_UNEXPECTED_EOF;
+        bool isWithinRecord = result->pending != 0 || IsWithinRecord(api, connection, socket);
+        result->status = isWithinRecord ? KTLS_STATUS_UNEXPECTED_EOF : KTLS_STATUS_EOF;
     }
 }
 
@@ -106,7 +106,7 @@ int32_t KtlsNative_Read(
         explicit_bzero(&scratch, sizeof(scratch));
     } while (KtlsResult_Complete(api, connection->ssl, returned, error, false, result));
 
-    DetectTruncatedRecord(api, connection, socket, result);
+    DetectTruncation(api, connection, socket, result);
     if (result->status == KTLS_STATUS_OK && capacity > 0)
     {
         result->bytes = returned;

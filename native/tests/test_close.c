@@ -132,6 +132,22 @@ static void Truncate(int32_t version, int32_t flags)
     Link_Free(&link);
 }
 
+/* The end is no error, and the other direction stays open. */
+static void TruncateWhereAllowed(int32_t version, int32_t flags)
+{
+    KtlsResult result;
+    Link link = Link_Establish(version, flags);
+    CHECK_EQ(KtlsNative_AllowTruncation(link.server), 0);
+    Link_TransferBothWays(&link, 1000);
+    CHECK(shutdown(link.pair.client, SHUT_WR) == 0);
+    CheckRead(link.server, link.pair.server, KTLS_STATUS_EOF);
+    CheckRead(link.server, link.pair.server, KTLS_STATUS_EOF);
+    CHECK_EQ(KtlsNative_Shutdown(link.server, link.pair.server, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_OK);
+    CheckRead(link.client, link.pair.client, KTLS_STATUS_CLOSE_NOTIFY);
+    Link_Free(&link);
+}
+
 static void Truncation(void)
 {
     Truncate(TLS1_2_VERSION, 0);
@@ -142,6 +158,18 @@ static void Truncation_kernel(void)
 {
     Truncate(TLS1_2_VERSION, KTLS_FLAG_ENABLE_KTLS);
     Truncate(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
+}
+
+static void Truncation_where_allowed(void)
+{
+    TruncateWhereAllowed(TLS1_2_VERSION, 0);
+    TruncateWhereAllowed(TLS1_3_VERSION, 0);
+}
+
+static void Truncation_where_allowed_kernel(void)
+{
+    TruncateWhereAllowed(TLS1_2_VERSION, KTLS_FLAG_ENABLE_KTLS);
+    TruncateWhereAllowed(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
 }
 
 static void Reset_by_peer(void)
@@ -215,6 +243,8 @@ const Test g_closeTests[] = {
     {"close: data before close_notify comes first", Data_before_close_notify_comes_first, false},
     {"close: truncation is no end of stream", Truncation, false},
     {"close: truncation is no end of stream, in the kernel", Truncation_kernel, true},
+    {"close: truncation is an end where it is allowed", Truncation_where_allowed, false},
+    {"close: truncation is an end where it is allowed, in the kernel", Truncation_where_allowed_kernel, true},
     {"close: reset by the peer", Reset_by_peer, false},
     {"close: data is readable after a failed write", Data_is_readable_after_a_failed_write, false},
     {"close: Shutdown on a full socket", Shutdown_on_a_full_socket, false},

@@ -118,9 +118,7 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
         server.MarkServed();
         KestrelMetrics? metrics = KestrelMetrics.Of(endpoint.ApplicationServices);
 
-        // HTTP detects the end of a request itself: a client that closes between two requests has not failed, and one
-        // that closes within a request is detected.
-        TlsEndpoint served = new(text, https, options.ForFramedProtocol(), server, metrics, _logger, _httpsLogger);
+        TlsEndpoint served = new(text, https, options.Copy(), server, metrics, _logger, _httpsLogger);
         return new TlsMiddleware(next, served).OnConnectionAsync;
     }
 

@@ -126,29 +126,21 @@ public sealed class KtlsOptions
     public bool ZeroCopySendFile { get; set; }
 
     /// <summary>
-    /// Gets or sets a value that indicates whether a connection that the peer closes without close_notify (RFC 8446,
-    /// section 6.1) is reported as the end of the stream, as <see cref="System.Net.Security.SslStream"/> does, instead
-    /// of as an <see cref="IOException"/>. The default, <see langword="null"/>, means <see langword="false"/> for a
-    /// <see cref="KtlsStream"/>, and <see langword="true"/> for HttpClient
-    /// (<see cref="SocketsHttpHandlerKtlsExtensions.UseKernelTls"/>), Kestrel endpoints and streams of libraries that
-    /// KernelTls.Weave has woven.
+    /// Gets or sets a value that indicates whether an end of the connection without close_notify (RFC 8446, section 6.1) is an
+    /// <see cref="IOException"/>. The default is <see langword="false"/>: it is the end of the stream, as on
+    /// <see cref="System.Net.Security.SslStream"/>, and <see cref="KtlsStream.EndedWithoutCloseNotify"/> tells.
     /// </summary>
     /// <remarks>
-    /// With truncation allowed, an attacker who can inject a FIN into the TCP connection can cut the data short, and
-    /// the reader sees a regular end of stream. Allow it only if the protocol above TLS detects missing data itself. An
-    /// end inside a record and a reset are always errors. The option has no effect if the base class performed the
-    /// handshake, because the base class always allows truncation. See docs/security.md for why HTTP allows it.
+    /// An attacker who can inject a FIN into the TCP connection can cut the data short. Set this option if the protocol above TLS does
+    /// not detect missing data itself, and the peer is known to send close_notify: SslStream does not, unless its
+    /// application calls ShutdownAsync. An end inside a record and a reset are always errors. The option has no effect if the base class
+    /// performed the handshake. See docs/security.md.
     /// </remarks>
-    public bool? AllowTruncation { get; set; }
+    public bool RequireCloseNotify { get; set; }
 
     /// <summary>Gets the assembly whose woven code made the stream, or empty.</summary>
     internal string Library { get; init; } = "";
 
-    /// <summary>Returns a copy for a protocol that detects the end of a message itself.</summary>
-    internal KtlsOptions ForFramedProtocol()
-    {
-        KtlsOptions copy = (KtlsOptions)MemberwiseClone();
-        copy.AllowTruncation ??= true;
-        return copy;
-    }
+    /// <summary>Returns a copy, which the application cannot change.</summary>
+    internal KtlsOptions Copy() => (KtlsOptions)MemberwiseClone();
 }

@@ -25,10 +25,10 @@ namespace KernelTls;
 /// thread.
 /// </para>
 /// <para>
-/// Two behaviors differ from <see cref="SslStream"/> on purpose. First, if the peer closes the connection without the
-/// close_notify alert (RFC 8446, section 6.1), a read throws an <see cref="IOException"/> instead of reporting the end
-/// of the stream, because data may be missing. <see cref="KtlsOptions.AllowTruncation"/> restores the behavior of
-/// <see cref="SslStream"/>. Second, Dispose sends close_notify.
+/// One behavior differs from <see cref="SslStream"/> on purpose: Dispose sends the close_notify alert (RFC 8446, section 6.1). If the
+/// peer closes the connection without it, a read reports the end of the stream, as SslStream does, although data may be missing.
+/// <see cref="EndedWithoutCloseNotify"/> tells, and with <see cref="KtlsOptions.RequireCloseNotify"/> the read throws an
+/// <see cref="IOException"/>.
 /// </para>
 /// </remarks>
 public partial class KtlsStream : SslStream
@@ -206,6 +206,16 @@ public partial class KtlsStream : SslStream
                 : throw new InvalidOperationException("Offload is not available before a handshake has succeeded. Call AuthenticateAsClient or AuthenticateAsServer first.");
         }
     }
+
+    /// <summary>
+    /// Gets a value that indicates whether a read has reported the end of the stream because the peer closed the connection without
+    /// close_notify (RFC 8446, section 6.1): data may be missing. Thread-safe.
+    /// </summary>
+    /// <remarks>
+    /// Always <see langword="false"/> if the base class performed the handshake, which does not tell the two ends apart, and with
+    /// <see cref="KtlsOptions.RequireCloseNotify"/>.
+    /// </remarks>
+    public bool EndedWithoutCloseNotify => _session?.Receiver.EndedWithoutCloseNotify ?? false;
 
     /// <summary>Sends close_notify if it was not sent, and closes the stream. Waits for nothing that the peer does.</summary>
     /// <remarks>

@@ -26,7 +26,7 @@ public static class SocketsHttpHandlerKtlsExtensions
     /// </para>
     /// <para>
     /// If a server closes the connection without close_notify, the stream ends, as with the default handler, which
-    /// retries the request on another connection if permitted. See <see cref="KtlsOptions.AllowTruncation"/>.
+    /// retries the request on another connection if permitted. See <see cref="KtlsOptions.RequireCloseNotify"/>.
     /// </para>
     /// <para>Call this method before the handler's first request. It is not thread-safe.</para>
     /// </remarks>

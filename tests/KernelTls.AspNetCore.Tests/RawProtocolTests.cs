@@ -95,18 +95,18 @@ public class RawProtocolTests
     [MemberData(nameof(All))]
     public async Task A_client_that_ends_without_close_notify_may_be_cut_off(TlsMode mode)
     {
-        Assert.Null(await EndAsync(mode, allowTruncation: null));
+        Assert.Null(await EndAsync(mode, requireCloseNotify: false));
         if (Modes.OnOpenSsl.Contains(mode))
         {
-            Assert.IsType<ConnectionResetException>(await EndAsync(mode, allowTruncation: false));
+            Assert.IsType<ConnectionResetException>(await EndAsync(mode, requireCloseNotify: true));
         }
     }
 
-    private static async Task<Exception?> EndAsync(TlsMode mode, bool? allowTruncation)
+    private static async Task<Exception?> EndAsync(TlsMode mode, bool requireCloseNotify)
     {
         TaskCompletionSource<Exception?> ending = new(TaskCreationOptions.RunContinuationsAsynchronously);
         await using Server server = await StartAsync(
-            mode, async context => ending.SetResult(await ReadToEndAsync(context)), o => o.AllowTruncation = allowTruncation);
+            mode, async context => ending.SetResult(await ReadToEndAsync(context)), o => o.RequireCloseNotify = requireCloseNotify);
         SslStream client = await server.ConnectAsync();
         Assert.Equal(1, await client.ReadAsync(new byte[1]).InTime("the server to have shaken hands"));
 

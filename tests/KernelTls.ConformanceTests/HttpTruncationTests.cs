@@ -103,11 +103,11 @@ public class HttpTruncationTests
     /// <summary>An application can choose the error instead of the retry.</summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
-    public async Task Options_that_forbid_truncation_make_it_an_error(TlsMode mode)
+    public async Task Options_that_require_close_notify_make_it_an_error(TlsMode mode)
     {
         using Listener listener = new();
         Task<int> serving = listener.ServeAsync(stream => AnswerAsync(stream, WithoutLength));
-        using HttpClient client = NewClient(mode, allowTruncation: false);
+        using HttpClient client = NewClient(mode, requireCloseNotify: true);
 
         Assert.StartsWith(nameof(HttpRequestException), await GetAsync(client, listener.Address), StringComparison.Ordinal);
         await serving.InTime("the server");
@@ -152,14 +152,14 @@ public class HttpTruncationTests
         }
     }
 
-    private static HttpClient NewClient(TlsMode mode, bool? allowTruncation = null, string version = "1.1")
+    private static HttpClient NewClient(TlsMode mode, bool requireCloseNotify = false, string version = "1.1")
     {
         SocketsHttpHandler handler = new() { UseProxy = false };
         handler.SslOptions.CertificateChainPolicy = Certificates.Trust();
         if (mode != TlsMode.Stock)
         {
             KtlsOptions options = Modes.OptionsOf(mode);
-            options.AllowTruncation = allowTruncation;
+            options.RequireCloseNotify = requireCloseNotify;
             handler.UseKernelTls(options);
         }
 

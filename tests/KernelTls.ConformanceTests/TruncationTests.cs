@@ -5,8 +5,8 @@ using KernelTls.Tests;
 namespace KernelTls.ConformanceTests;
 
 /// <summary>
-/// Tests an end without close_notify (RFC 8446, 6.1): an error by default, or an end of stream as on SslStream if the
-/// options allow it. An end inside a record is always an error.
+/// Tests an end without close_notify (RFC 8446, 6.1): an end of stream as on SslStream, which the stream can be asked about, or an error
+/// if the options say so. An end inside a record is always an error.
 /// </summary>
 public class TruncationTests
 {
@@ -18,11 +18,12 @@ public class TruncationTests
     [MemberData(nameof(All))]
     public async Task A_close_notify_is_an_end_of_stream_whatever_the_options_say(TlsMode mode, SslProtocols version)
     {
-        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version, tune: o => o.AllowTruncation = true);
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
         await pair.Client.WriteAsync(new byte[] { 1 }).InTime();
         await pair.Client.ShutdownAsync().InTime();
         Assert.Equal(1, await pair.Server.ReadAsync(new byte[2]).InTime());
         Assert.Equal(0, await pair.Server.ReadAsync(new byte[2]).InTime());
+        Assert.False(pair.Server is KtlsStream { EndedWithoutCloseNotify: true });
         await pair.Server.ShutdownAsync().InTime();
         Assert.Equal(0, await pair.Client.ReadAsync(new byte[2]).InTime());
     }
@@ -35,29 +36,29 @@ public class TruncationTests
 
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
-    public async Task An_end_without_close_notify_is_an_error_unless_the_options_say_otherwise(TlsMode mode, SslProtocols version)
+    public async Task An_end_without_close_notify_is_an_error_where_the_options_say_so(TlsMode mode, SslProtocols version)
     {
-        foreach (bool? allow in new bool?[] { null, false })
-        {
-            await using TlsPair pair = await TlsPair.ConnectAsync(mode, version, tune: o => o.AllowTruncation = allow);
-            pair.ClientSocket.Shutdown(SocketShutdown.Send);
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version, tune: o => o.RequireCloseNotify = true);
+        pair.ClientSocket.Shutdown(SocketShutdown.Send);
 
-            await Assert.ThrowsAsync<IOException>(() => pair.Server.ReadAsync(new byte[1]).InTime());
-            await Assert.ThrowsAsync<IOException>(() => Limits.Blocking(() => pair.Server.Read(new byte[1])).InTime());
-        }
+        await Assert.ThrowsAsync<IOException>(() => pair.Server.ReadAsync(new byte[1]).InTime());
+        await Assert.ThrowsAsync<IOException>(() => Limits.Blocking(() => pair.Server.Read(new byte[1])).InTime());
+        Assert.False(((KtlsStream)pair.Server).EndedWithoutCloseNotify);
     }
 
     [Theory]
     [MemberData(nameof(All))]
-    public async Task An_end_without_close_notify_is_an_end_of_stream_where_the_options_allow_it(TlsMode mode, SslProtocols version)
+    public async Task An_end_without_close_notify_is_an_end_of_stream(TlsMode mode, SslProtocols version)
     {
-        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version, tune: o => o.AllowTruncation = true);
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
         await pair.Client.WriteAsync(new byte[] { 1, 2, 3 }).InTime();
         pair.ClientSocket.Shutdown(SocketShutdown.Send);
 
         byte[] buffer = new byte[5000];
         Assert.Equal(3, await pair.Server.ReadAtLeastAsync(buffer, 3).InTime("the data in front of the end"));
+        Assert.False(pair.Server is KtlsStream { EndedWithoutCloseNotify: true });
         Assert.Equal(0, await pair.Server.ReadAsync(buffer).InTime());
+        Assert.Equal(Modes.OnOpenSsl.Contains(mode), pair.Server is KtlsStream { EndedWithoutCloseNotify: true });
         Assert.Equal(0, await pair.Server.ReadAsync(Memory<byte>.Empty).InTime());
         Assert.Equal(0, await Limits.Blocking(() => pair.Server.Read(buffer)).InTime());
 
@@ -72,11 +73,11 @@ public class TruncationTests
     /// </summary>
     [Theory]
     [MemberData(nameof(All))]
-    public async Task An_end_that_writes_met_is_still_an_end_of_stream_where_the_options_allow_it(TlsMode mode, SslProtocols version)
+    public async Task An_end_that_writes_met_is_still_an_end_of_stream(TlsMode mode, SslProtocols version)
     {
         foreach (int writes in new[] { 1, 2 })
         {
-            await using TlsPair pair = await TlsPair.ConnectAsync(mode, version, tune: o => o.AllowTruncation = true);
+            await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
             pair.ServerSocket.Dispose();
             await pair.Client.WriteAsync(new byte[1]).InTime("a write after the peer's FIN");
             Assert.True(pair.ClientSocket.Poll(Limits.Wait, SelectMode.SelectError), "the reset did not arrive");
@@ -94,7 +95,7 @@ public class TruncationTests
     [MemberData(nameof(Parts))]
     public async Task An_end_inside_a_record_is_an_error_whatever_the_options_say(TlsMode mode, SslProtocols version, int part)
     {
-        await using TlsPair pair = await TlsPair.ConnectAsync(mode, TlsMode.Stock, version, tune: o => o.AllowTruncation = true);
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, TlsMode.Stock, version);
         await pair.ServerSocket.SendAsync(new byte[] { 23, 3, 3, 0, 100 }.Concat(new byte[100]).Take(part).ToArray());
         pair.ServerSocket.Shutdown(SocketShutdown.Send);
 
@@ -105,7 +106,7 @@ public class TruncationTests
     [MemberData(nameof(All))]
     public async Task A_reset_is_an_error_whatever_the_options_say(TlsMode mode, SslProtocols version)
     {
-        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version, tune: o => o.AllowTruncation = true);
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
         pair.ClientSocket.LingerState = new LingerOption(true, 0);
         pair.ClientSocket.Dispose();
 

@@ -118,7 +118,7 @@ public partial class WeaveTests(Workshop workshop)
         foreach (string name in (string[])["one", "two"])
         {
             Write(directory, $"{name}/{name}.csproj", Project(
-                "<OutputType>Exe</OutputType><KernelTlsWeaveAllowTruncation>false</KernelTlsWeaveAllowTruncation>",
+                "<OutputType>Exe</OutputType><KernelTlsWeaveRequireCloseNotify>true</KernelTlsWeaveRequireCloseNotify>",
                 """
                 <PackageReference Include="Npgsql" Version="10.0.3" />
                 <PackageReference Include="KernelTls.Weave" Version="0.1.0" />
@@ -142,7 +142,7 @@ public partial class WeaveTests(Workshop workshop)
 
         // What the project chooses reaches the application.
         string configuration = File.ReadAllText(directory["one/bin/Debug/net10.0/one.runtimeconfig.json"]);
-        Assert.Contains("\"KernelTls.Weaving.AllowTruncation\": false", configuration, StringComparison.Ordinal);
+        Assert.Contains("\"KernelTls.Weaving.RequireCloseNotify\": true", configuration, StringComparison.Ordinal);
         Assert.Contains("\"KernelTls.Weaving.ExpectNoPadding\": \"Npgsql;one\"", configuration, StringComparison.Ordinal);
 
         // Without the item the assembly is compiled again, and not woven.

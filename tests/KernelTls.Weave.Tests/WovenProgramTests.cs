@@ -60,7 +60,7 @@ public sealed class WovenProgramTests : IDisposable
     public async Task An_end_without_close_notify_is_an_error_where_the_application_says_so()
     {
         using Application application = WovenProgram.Start(
-            _directory, "Talk", Program().Weave().Image!, [], [(Application.DirectVariable, "1")], "\"KernelTls.Weaving.AllowTruncation\": false");
+            _directory, "Talk", Program().Weave().Image!, [], [(Application.DirectVariable, "1")], "\"KernelTls.Weaving.RequireCloseNotify\": true");
 
         Assert.NotEqual(0, await application.ExitAsync());
 

@@ -121,7 +121,7 @@ internal sealed class KtlsEventSource : EventSource
     }
 
     /// <summary>
-    /// Reports that a connection failed after the handshake, because of a reset, a truncation, a record that cannot be
+    /// Reports that a connection failed after the handshake, because of a reset, an end within a record, a record that cannot be
     /// decrypted, or an alert.
     /// </summary>
     [NonEvent]
@@ -131,6 +131,18 @@ internal sealed class KtlsEventSource : EventSource
         if (IsEnabled(EventLevel.Warning, EventKeywords.None))
         {
             ConnectionFailed(failure.GetType().FullName ?? "", failure.Message);
+        }
+    }
+
+    /// <summary>
+    /// Reports that a peer ended a connection without close_notify, and that this was reported as the end of the stream.
+    /// </summary>
+    [Event(8, Level = EventLevel.Informational)]
+    public void EndedWithoutCloseNotify()
+    {
+        if (IsEnabled(EventLevel.Informational, EventKeywords.None))
+        {
+            WriteEvent(8);
         }
     }
 

@@ -46,6 +46,9 @@ internal static class KtlsMeter
     private static readonly Counter<long> s_failures = s_meter.CreateCounter<long>(
         "kernel_tls.connection.failures", "{connection}", "Number of connections that failed after the handshake.");
 
+    private static readonly Counter<long> s_ends = s_meter.CreateCounter<long>(
+        "kernel_tls.connection.ends_without_close_notify", "{connection}", "Number of connections whose peer ended them without close_notify.");
+
     public static void HandshakeCompleted(TimeSpan duration, TlsSession session)
     {
         bool isServer = session.Settings.IsServer;
@@ -117,6 +120,8 @@ internal static class KtlsMeter
             s_failures.Add(1, new KeyValuePair<string, object?>(ErrorType, failure.GetType().FullName));
         }
     }
+
+    public static void EndedWithoutCloseNotify() => s_ends.Add(1);
 
     private static void CountFallback(bool isServer, string direction, KtlsFallbackReason reason)
     {

@@ -359,7 +359,7 @@ internal sealed class TlsHandshake : IDisposable
             _verifier.Refusal?.Throw();
         }
 
-        if (_options.AllowTruncation == true)
+        if (!_options.RequireCloseNotify)
         {
             _connection.AllowTruncation();
         }

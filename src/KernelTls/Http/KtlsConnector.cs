@@ -62,8 +62,7 @@ internal sealed class KtlsConnector
             return transport;
         }
 
-        // HTTP detects the end of a response itself, and the handler knows what to do if the connection ends before it.
-        KtlsStream stream = new(transport, leaveInnerStreamOpen: false, _options.ForFramedProtocol());
+        KtlsStream stream = new(transport, leaveInnerStreamOpen: false, _options);
         try
         {
             await stream.AuthenticateAsClientAsync(OptionsFor(context.InitialRequestMessage), cancellationToken).ConfigureAwait(false);

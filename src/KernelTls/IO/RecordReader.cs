@@ -50,6 +50,8 @@ internal sealed partial class RecordReader
     /// of the record. Then OpenSSL gets the errno, because the kernel does not report it again.
     /// </summary>
     private int _refused;
+
+    private bool _endedWithoutCloseNotify;
     private volatile bool _closed;
 
     /// <inheritdoc cref="TlsReceiver(TlsConnection, TlsSender, SocketReceiver, bool, bool, bool, Action?, Action)" path="/param"/>
@@ -70,6 +72,13 @@ internal sealed partial class RecordReader
 
     /// <summary>Gets the place of the next bytes.</summary>
     public ReadSource Source { get; private set; }
+
+    /// <summary>Gets a value that indicates whether the peer's FIN ended the stream without close_notify. Thread-safe.</summary>
+    public bool EndedWithoutCloseNotify
+    {
+        get => Volatile.Read(ref _endedWithoutCloseNotify);
+        private set => Volatile.Write(ref _endedWithoutCloseNotify, value);
+    }
 
     /// <summary>Gets a value that indicates whether the stream was disposed. Thread-safe.</summary>
     public bool IsClosed => _closed;
@@ -260,6 +269,9 @@ internal sealed partial class RecordReader
             case NativeStatus.CloseNotify:
                 Source = ReadSource.Ended;
                 return true;
+            case NativeStatus.Eof:
+                EndWithoutCloseNotify();
+                return true;
             case NativeStatus.UnexpectedEof:
                 throw Fail(_lost ?? TlsErrors.Truncated());
             case NativeStatus.Syscall when result.SysErrno != Errno.KeyExpired:
@@ -269,6 +281,17 @@ internal sealed partial class RecordReader
                 Exception failure = Fail(TlsErrors.Read(result, _canRekey));
                 _sender.Abandon(failure);
                 throw failure;
+        }
+    }
+
+    private void EndWithoutCloseNotify()
+    {
+        Source = ReadSource.Ended;
+        if (!_closed && !EndedWithoutCloseNotify)
+        {
+            EndedWithoutCloseNotify = true;
+            KtlsEventSource.Log.EndedWithoutCloseNotify();
+            KtlsMeter.EndedWithoutCloseNotify();
         }
     }
 

@@ -19,6 +19,7 @@ internal enum NativeStatus
     WantClientHello = 7,
     WantCertificate = 8,
     DataWaiting = 9,
+    Eof = 10,
 }
 
 /// <summary>Specifies where the OCSP response is that a server has stapled (KTLS_STAPLE_*).</summary>

@@ -8,10 +8,10 @@ namespace KernelTls.Weaving;
 internal sealed class WovenLibrary
 {
     /// <summary>
-    /// The AppContext switch that decides about <see cref="KtlsOptions.AllowTruncation"/> on woven streams. Unset: allowed, as on the
+    /// The AppContext switch that sets <see cref="KtlsOptions.RequireCloseNotify"/> on woven streams. Unset: off, as on the
     /// SslStream that the library was written for.
     /// </summary>
-    public const string TruncationSwitch = "KernelTls.Weaving.AllowTruncation";
+    public const string CloseNotifySwitch = "KernelTls.Weaving.RequireCloseNotify";
 
     /// <summary>
     /// The AppContext value that names the assemblies whose woven streams set <see cref="KtlsOptions.ExpectNoPadding"/>: names
@@ -21,7 +21,7 @@ internal sealed class WovenLibrary
 
     public WovenLibrary(string name) => Options = new KtlsOptions
     {
-        AllowTruncation = !AppContext.TryGetSwitch(TruncationSwitch, out bool allowed) || allowed,
+        RequireCloseNotify = AppContext.TryGetSwitch(CloseNotifySwitch, out bool required) && required,
         ExpectNoPadding = IsNamed(name, AppContext.GetData(NoPaddingNames) as string),
         Library = name,
     };

@@ -55,7 +55,7 @@ internal sealed class ModelConnection(SafeSocketHandle socket, World world) : Tl
         }
 
         NativeStatus status = world.Choices.TakeOneOf(
-            NativeStatus.CloseNotify, NativeStatus.Ok, NativeStatus.Ok, NativeStatus.WantRead, NativeStatus.WantRead, NativeStatus.WantWrite,
+            NativeStatus.CloseNotify, NativeStatus.Eof, NativeStatus.Ok, NativeStatus.Ok, NativeStatus.WantRead, NativeStatus.WantRead, NativeStatus.WantWrite,
             NativeStatus.WantCertificate, NativeStatus.UnexpectedEof, NativeStatus.Syscall, NativeStatus.TlsError);
         NativeResult result = new() { Status = status };
         CountMessages(ref result);
@@ -78,7 +78,7 @@ internal sealed class ModelConnection(SafeSocketHandle socket, World world) : Tl
             case NativeStatus.WantCertificate:
                 _wantsCertificate = true;
                 break;
-            case NativeStatus.CloseNotify:
+            case NativeStatus.CloseNotify or NativeStatus.Eof:
                 world.Settle(End.CloseNotify);
                 break;
             case NativeStatus.UnexpectedEof:

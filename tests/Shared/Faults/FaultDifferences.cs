@@ -208,15 +208,6 @@ internal static partial class FaultDifferences
 
     public static IReadOnlyList<FaultDifference> Streams { get; } =
     [
-        new(
-            [
-                "nothing, then FIN", "data, then FIN", "a warning, then FIN", "half a message, then FIN", "KeyUpdate and an end",
-                "KeyUpdate, requested and an end",
-            ],
-            FaultField.Ending,
-            FaultOutcome.End,
-            "IOException",
-            "RFC 8446, 6.1: without close_notify data may be missing (KtlsOptions.AllowTruncation)"),
         .. s_alerts,
         .. s_messages,
         new(

@@ -104,12 +104,6 @@ internal static class SurfaceDifferences
         new(["*"], ["failure"], "*AuthenticationException*", "*AuthenticationException <- CryptographicException", NoSslException),
         new(["*, a * after the peer's an unprotected record"], ["failure"], "IOException <- *", "IOException <- CryptographicException", NoSslException),
         new(
-            ["*, a * after the peer's FIN"],
-            ["failure"],
-            "EndOfStreamException",
-            "IOException",
-            "RFC 8446, 6.1: without close_notify data may be missing (KtlsOptions.AllowTruncation)"),
-        new(
             ["*, a read that is pending when the stream is disposed"],
             ["failure"],
             "IOException",
