@@ -84,9 +84,9 @@ public class CloseTests
 
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
-    public async Task A_FIN_without_close_notify_is_a_truncation(TlsMode mode, SslProtocols version)
+    public async Task A_FIN_without_close_notify_is_a_truncation_where_it_is_required(TlsMode mode, SslProtocols version)
     {
-        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version, tune: o => o.RequireCloseNotify = true);
         await pair.Client.WriteAsync(new byte[] { 1, 2, 3 }).InTime();
         pair.ClientSocket.Shutdown(SocketShutdown.Send);
 
@@ -100,9 +100,9 @@ public class CloseTests
 
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
-    public async Task A_FIN_without_close_notify_ends_an_empty_read_and_then_is_a_truncation(TlsMode mode, SslProtocols version)
+    public async Task A_FIN_without_a_required_close_notify_ends_an_empty_read_and_then_is_a_truncation(TlsMode mode, SslProtocols version)
     {
-        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version, tune: o => o.RequireCloseNotify = true);
         Task<int> empty = pair.Server.ReadAsync(Memory<byte>.Empty).AsTask();
         pair.ClientSocket.Shutdown(SocketShutdown.Send);
 

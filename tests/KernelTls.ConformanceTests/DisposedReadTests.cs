@@ -31,7 +31,10 @@ public class DisposedReadTests
             await Limits.Blocking(pair.Server.Dispose).InTime();
 
             Exception? end = await reading.InTime("the read to end");
-            Assert.True(end is ObjectDisposedException or IOException, $"{end}");
+
+            // A read of SslStream that begins in the midst of its disposal may find it not authenticated.
+            bool isSslStreams = end is InvalidOperationException && !Modes.OnOpenSsl.Contains(mode);
+            Assert.True(isSslStreams || end is ObjectDisposedException or IOException, $"{end}");
             await pair.Client.DisposeAsync();
             await Record.ExceptionAsync(() => sending.InTime("the writes to end"));
         }

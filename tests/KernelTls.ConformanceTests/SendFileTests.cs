@@ -258,7 +258,8 @@ public class SendFileTests
         using PatternFile file = new(100_000);
         foreach ((int offset, int there) in new[] { (0, 100_000), (99_999, 1), (100_000, 0), (500_000, 0) })
         {
-            await using TlsPair pair = await TlsPair.ConnectAsync(mode, TlsMode.DirectOpenSsl, version);
+            await using TlsPair pair = await TlsPair.ConnectAsync(
+                mode, TlsMode.DirectOpenSsl, version, tune: o => o.RequireCloseNotify = true);
 
             EndOfStreamException e = await Assert.ThrowsAsync<EndOfStreamException>(
                 () => Client(pair).SendFileAsync(file.Handle, offset, 200_000).InTime());
@@ -277,7 +278,8 @@ public class SendFileTests
     public async Task A_file_that_is_truncated_meanwhile_is_a_truncation(TlsMode mode, SslProtocols version)
     {
         using PatternFile file = new(TlsPair.MoreThanFits);
-        await using TlsPair pair = await TlsPair.ConnectAsync(mode, TlsMode.DirectOpenSsl, version);
+        await using TlsPair pair = await TlsPair.ConnectAsync(
+            mode, TlsMode.DirectOpenSsl, version, tune: o => o.RequireCloseNotify = true);
         pair.ShrinkBuffers();
         Task sending = Client(pair).SendFileAsync(file.Handle, 0, TlsPair.MoreThanFits).AsTask();
         await sending.StaysPending();
