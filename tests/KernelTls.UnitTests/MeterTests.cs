@@ -120,13 +120,27 @@ public sealed class MeterTests : IDisposable
     [Fact]
     public async Task A_connection_that_fails_later_is_counted_once()
     {
-        await using TlsPair pair = await TlsPair.ConnectAsync(TlsMode.DirectOpenSsl, SslProtocols.Tls13);
+        await using TlsPair pair = await TlsPair.ConnectAsync(
+            TlsMode.DirectOpenSsl, SslProtocols.Tls13, tune: o => o.RequireCloseNotify = true);
         pair.ServerSocket.Dispose();
 
         await Assert.ThrowsAnyAsync<IOException>(() => pair.Client.ReadAsync(new byte[1]).AsTask().InTime("the truncation"));
         await Assert.ThrowsAnyAsync<IOException>(() => pair.Client.ReadAsync(new byte[1]).AsTask().InTime("the truncation again"));
 
         Assert.Single(_measured, "kernel_tls.connection.failures 1 error.type=System.IO.IOException");
+    }
+
+    [Fact]
+    public async Task An_end_without_close_notify_is_counted_once_and_is_no_failure()
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(TlsMode.DirectOpenSsl, SslProtocols.Tls13);
+        pair.ServerSocket.Dispose();
+
+        Assert.Equal(0, await pair.Client.ReadAsync(new byte[1]).AsTask().InTime("the end"));
+        Assert.Equal(0, await pair.Client.ReadAsync(new byte[1]).AsTask().InTime("the end again"));
+
+        Assert.Single(_measured, "kernel_tls.connection.ends_without_close_notify 1");
+        Assert.DoesNotContain(_measured, m => m.StartsWith("kernel_tls.connection.failures", StringComparison.Ordinal));
     }
 
     private void Note(Instrument instrument, string value, ReadOnlySpan<KeyValuePair<string, object?>> tags)
