@@ -50,7 +50,9 @@ public class CloseTests
         using Socket socket = await server.ConnectSocketAsync();
 
         // The client is this library's own stream, because the stock one treats a truncation as an end.
-        await using KtlsStream client = new(new NetworkStream(socket), false, Modes.OptionsOf(TlsMode.DirectOpenSsl));
+        KtlsOptions options = Modes.OptionsOf(TlsMode.DirectOpenSsl);
+        options.RequireCloseNotify = true;
+        await using KtlsStream client = new(new NetworkStream(socket), false, options);
         await client.AuthenticateAsClientAsync(Handshakes.ClientOptions(version)).InTime();
         await Raw.SendRequestAsync(client, "/bytes/100000", close: true);
 

@@ -77,7 +77,7 @@ public class CancellationTests
     [MemberData(nameof(OnOpenSsl))]
     public async Task A_write_that_is_cancelled_half_way_breaks_the_sending_half(TlsMode mode, SslProtocols version)
     {
-        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version, tune: o => o.RequireCloseNotify = true);
         pair.ShrinkBuffers();
         using CancellationTokenSource source = new();
         Task writing = pair.Client.WriteAsync(new byte[TlsPair.MoreThanFits], source.Token).AsTask();

@@ -74,7 +74,7 @@ public class DisposeTests
     [MemberData(nameof(OnOpenSsl))]
     public async Task A_write_that_disposal_aborts_is_a_truncation_to_the_peer(TlsMode mode, SslProtocols version)
     {
-        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
+        await using TlsPair pair = await TlsPair.ConnectAsync(mode, version, tune: o => o.RequireCloseNotify = true);
         pair.ShrinkBuffers();
         Task writing = pair.Client.WriteAsync(new byte[TlsPair.MoreThanFits]).AsTask();
         await writing.StaysPending();

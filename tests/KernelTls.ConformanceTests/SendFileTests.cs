@@ -221,7 +221,8 @@ public class SendFileTests
     public async Task A_file_that_is_cancelled_half_way_breaks_the_sending_half(TlsMode mode, SslProtocols version)
     {
         using PatternFile file = new(TlsPair.MoreThanFits);
-        await using TlsPair pair = await TlsPair.ConnectAsync(mode, TlsMode.DirectOpenSsl, version);
+        await using TlsPair pair = await TlsPair.ConnectAsync(
+            mode, TlsMode.DirectOpenSsl, version, tune: o => o.RequireCloseNotify = true);
         pair.ShrinkBuffers();
         using CancellationTokenSource source = new();
         Task sending = Client(pair).SendFileAsync(file.Handle, 0, TlsPair.MoreThanFits, source.Token).AsTask();
@@ -238,7 +239,8 @@ public class SendFileTests
     public async Task Disposing_ends_it_and_the_peer_sees_a_truncation(TlsMode mode, SslProtocols version)
     {
         using PatternFile file = new(TlsPair.MoreThanFits);
-        await using TlsPair pair = await TlsPair.ConnectAsync(mode, TlsMode.DirectOpenSsl, version);
+        await using TlsPair pair = await TlsPair.ConnectAsync(
+            mode, TlsMode.DirectOpenSsl, version, tune: o => o.RequireCloseNotify = true);
         pair.ShrinkBuffers();
         Task sending = Client(pair).SendFileAsync(file.Handle, 0, TlsPair.MoreThanFits).AsTask();
         await sending.StaysPending();
