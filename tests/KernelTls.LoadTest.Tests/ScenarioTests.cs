@@ -143,7 +143,7 @@ public class ScenarioTests
 
     private static string Expected(TlsMode mode) => mode switch
     {
-        TlsMode.DirectOpenSsl => "send=openssl (DirectOpenSsl) receive=openssl (DirectOpenSsl)",
+        TlsMode.DirectOpenSsl => "send=openssl (NotEnabled) receive=openssl (NotEnabled)",
         TlsMode.Kernel when KtlsPlatform.OpenSslVersion < new Version(3, 2) => "send=kernel receive=openssl (OpenSslTooOld)",
         TlsMode.Kernel => "send=kernel receive=kernel",
         _ => "stock",
