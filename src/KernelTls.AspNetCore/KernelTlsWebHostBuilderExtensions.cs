@@ -19,8 +19,8 @@ public static class KernelTlsWebHostBuilderExtensions
     /// <remarks>
     /// <para>
     /// <see cref="KtlsOptions.Mode"/> is <see cref="KtlsMode.Preferred"/> unless <paramref name="configure"/> changes
-    /// it: endpoints and connections that cannot use kernel TLS fall back to Kestrel's HTTPS middleware, and the reason
-    /// is logged once. With <see cref="KtlsMode.Required"/> the server does not start if the platform or an endpoint
+    /// it: endpoints and connections that cannot use kernel TLS fall back to what <see cref="KtlsOptions.Fallback"/> names, OpenSSL on the
+    /// socket or Kestrel's HTTPS middleware, and the reason is logged once. With <see cref="KtlsMode.Required"/> the server does not start if the platform or an endpoint
     /// does not support kernel TLS, and a connection that cannot use it is refused.
     /// <c>DOTNET_SYSTEM_NET_SECURITY_KTLS=0</c> overrides this call.
     /// </para>
