@@ -34,10 +34,7 @@ public class ModuleMissingTests
     public async Task Preferred_works_and_says_why_it_is_not_the_kernel(SslProtocols version)
     {
         KtlsOptions preferred = new() { Mode = KtlsMode.Preferred };
-        await using TlsPair pair = await TlsPair.CreateAsync(preferred, preferred);
-        await Task.WhenAll(
-            pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(version)),
-            pair.Server.HandshakeAsServerAsync(Handshakes.ServerOptions(version))).InTime("a handshake");
+        await using TlsPair pair = await ConnectAsync(preferred, version);
 
         KtlsFallbackReason reason = KtlsPlatform.NotSupportedReason;
         foreach (Stream stream in new[] { pair.Client, pair.Server })
@@ -56,10 +53,7 @@ public class ModuleMissingTests
     public async Task With_a_fallback_to_OpenSSL_it_is_the_kernel_or_OpenSSL_on_the_socket(SslProtocols version)
     {
         KtlsOptions options = new() { Mode = KtlsMode.Preferred, Fallback = KtlsFallback.OpenSsl };
-        await using TlsPair pair = await TlsPair.CreateAsync(options, options);
-        await Task.WhenAll(
-            pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(version)),
-            pair.Server.HandshakeAsServerAsync(Handshakes.ServerOptions(version))).InTime("a handshake");
+        await using TlsPair pair = await ConnectAsync(options, version);
 
         KtlsFallbackReason reason = KtlsPlatform.NotSupportedReason;
         foreach (Stream stream in new[] { pair.Client, pair.Server })
@@ -111,5 +105,14 @@ public class ModuleMissingTests
         KtlsNotAvailableException e = await Assert.ThrowsAsync<KtlsNotAvailableException>(() => shaking.InTime());
         Assert.Equal(KtlsPlatform.NotSupportedReason, e.Reason);
         Assert.Equal(0, sockets.Server.Available);
+    }
+
+    private static async Task<TlsPair> ConnectAsync(KtlsOptions options, SslProtocols version)
+    {
+        TlsPair pair = await TlsPair.CreateAsync(options, options);
+        await Task.WhenAll(
+            pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(version)),
+            pair.Server.HandshakeAsServerAsync(Handshakes.ServerOptions(version))).InTime("a handshake");
+        return pair;
     }
 }
