@@ -42,22 +42,24 @@ internal sealed record CallerCase(string Name, bool IsServer, SslProtocols Versi
     public async Task<Surface> RunAsync(TlsMode mode)
     {
         string host = Connections == 1 ? "localhost" : SurfaceHosts.New();
+        await using SurfaceStreams open = new();
         for (int i = 1; i < Connections; i++)
         {
-            await ConnectAsync(mode, new Surface(), host, isLast: false);
+            await ConnectAsync(mode, new Surface(), host, open, isLast: false);
         }
 
         Surface surface = new();
-        await ConnectAsync(mode, surface, host, isLast: true);
+        await ConnectAsync(mode, surface, host, open, isLast: true);
         return surface;
     }
 
-    private async Task ConnectAsync(TlsMode mode, Surface surface, string host, bool isLast)
+    private async Task ConnectAsync(TlsMode mode, Surface surface, string host, SurfaceStreams open, bool isLast)
     {
         using SocketPair sockets = await SocketPair.ConnectAsync();
         (Socket own, Socket others) = IsServer ? (sockets.Server, sockets.Client) : (sockets.Client, sockets.Server);
         SslStream stream = Modes.Create(mode, new NetworkStream(own, ownsSocket: true));
-        await using SslStream peer = new(new NetworkStream(others, ownsSocket: true));
+        SslStream peer = new(new NetworkStream(others, ownsSocket: true));
+        open.Keep(peer);
         CallerMembers.Read(surface, "new", stream, isIdle: true);
         CallerNotes notes = new(surface, stream);
         SslClientAuthenticationOptions client = Handshakes.ClientOptions(Version);
@@ -86,8 +88,17 @@ internal sealed record CallerCase(string Name, bool IsServer, SslProtocols Versi
             await UseAsync(surface, stream, others, peer);
         }
 
-        await stream.DisposeAsync();
-        CallerMembers.Read(surface, "disposed", stream, isIdle: true);
+        if (isLast)
+        {
+            await stream.DisposeAsync();
+            CallerMembers.Read(surface, "disposed", stream, isIdle: true);
+        }
+        else
+        {
+            open.Keep(stream);
+            SurfaceStreams.End(own);
+        }
+
         await FailureAsync(() => meeting);
     }
 

@@ -56,6 +56,7 @@ internal sealed record WireCase(string Name, bool IsServer, SslProtocols Version
         options = Peer?.Invoke(options) ?? options;
         nint context = OpenSslPeer.NewContext(!IsServer, options);
         nint session = 0;
+        await using SurfaceStreams open = new();
         try
         {
             for (int i = 0; i < Connections; i++)
@@ -64,7 +65,17 @@ internal sealed record WireCase(string Name, bool IsServer, SslProtocols Version
                 using SocketPair sockets = await SocketPair.ConnectAsync();
                 using OpenSslPeer peer = new(context, IsServer ? sockets.Client : sockets.Server, !IsServer, options, session);
                 Task<string> meeting = MeetAsync(peer, IsServer ? sockets.Client : sockets.Server);
-                await ShakeAsync(mode, IsServer ? sockets.Server : sockets.Client, host);
+                Socket socket = IsServer ? sockets.Server : sockets.Client;
+                await ShakeAsync(mode, socket, host, open);
+                if (i == Connections - 1)
+                {
+                    await open.DisposeAsync();
+                }
+                else
+                {
+                    SurfaceStreams.End(socket);
+                }
+
                 surface.Add($"{prefix}end", await meeting.InTime($"{this}: the peer's part"));
                 WireSurface.Describe(surface, prefix, peer.Received, peer.IsTls13);
                 LibSsl.FreeSession(session);
@@ -87,19 +98,20 @@ internal sealed record WireCase(string Name, bool IsServer, SslProtocols Version
         return end;
     }
 
-    private async Task ShakeAsync(TlsMode mode, Socket socket, string host)
+    private async Task ShakeAsync(TlsMode mode, Socket socket, string host, SurfaceStreams open)
     {
-        await using SslStream stream = Modes.Create(
-            mode, new NetworkStream(socket, ownsSocket: true), false, Validation, Selection);
+        SslStream stream = Modes.Create(mode, new NetworkStream(socket, ownsSocket: true), false, Validation, Selection);
         try
         {
             await HandshakeAsync(stream, host).InTime($"{this}: the handshake");
         }
         catch (Exception e) when (e is not (TimeoutException or Xunit.Sdk.XunitException))
         {
+            await stream.DisposeAsync();
             return;
         }
 
+        open.Keep(stream);
         if (Fallback == KtlsFallbackReason.None)
         {
             Modes.AssertIn(mode, stream);
