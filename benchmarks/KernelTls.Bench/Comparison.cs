@@ -79,7 +79,7 @@ internal sealed class Comparison
         BenchResults Results() => new(
             Environment.GetEnvironmentVariable("KTLS_CELL") ?? "host",
             KtlsPlatform.KernelRelease,
-            KtlsPlatform.OpenSslVersionText,
+            KtlsPlatform.Probe().OpenSslVersionText,
             RuntimeInformation.FrameworkDescription,
             crypto,
             [.. rows.Select(row => WithRatio(row, rows))])

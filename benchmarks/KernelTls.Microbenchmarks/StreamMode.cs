@@ -18,7 +18,7 @@ public enum StreamMode
 internal static class StreamModes
 {
     /// <summary>Gets the modes that this machine supports.</summary>
-    public static IEnumerable<StreamMode> Available => Enum.GetValues<StreamMode>().Where(m => m != StreamMode.Kernel || KtlsPlatform.IsSupported);
+    public static IEnumerable<StreamMode> Available => Enum.GetValues<StreamMode>().Where(m => m != StreamMode.Kernel || KtlsPlatform.Probe().IsSupported);
 
     public static SslStream Create(this StreamMode mode, Stream transport) => mode switch
     {

@@ -47,11 +47,11 @@ internal sealed class Demonstration
     private void DescribePlatform()
     {
         _output.WriteLine(
-            $"{RuntimeInformation.FrameworkDescription}, Linux {KtlsPlatform.KernelRelease}, {KtlsPlatform.OpenSslVersionText}");
-        _output.WriteLine(KtlsPlatform.IsSupported
+            $"{RuntimeInformation.FrameworkDescription}, Linux {KtlsPlatform.KernelRelease}, {KtlsPlatform.Probe().OpenSslVersionText}");
+        _output.WriteLine(KtlsPlatform.Probe().IsSupported
             ? "kernel TLS: supported"
-            : $"kernel TLS: not supported ({KtlsPlatform.NotSupportedReason}): {FallbackText.Of(KtlsPlatform.NotSupportedReason)}"
-                + (KtlsPlatform.NotSupportedDetail is { Length: > 0 } detail ? $" ({detail})" : ""));
+            : $"kernel TLS: not supported ({KtlsPlatform.Probe().NotSupportedReason}): {FallbackText.Of(KtlsPlatform.Probe().NotSupportedReason)}"
+                + (KtlsPlatform.Probe().NotSupportedDetail is { Length: > 0 } detail ? $" ({detail})" : ""));
     }
 
     private static List<string> Fallbacks(List<ConnectionFacts> ends) =>
@@ -75,13 +75,13 @@ internal sealed class Demonstration
             case RequestedMode.DirectOpenSsl:
                 return $"{downloads} over OpenSSL on the socket ({KtlsFallbackReason.NotEnabled})";
             case RequestedMode.OpenSslInstead:
-                return $"{downloads} over OpenSSL on the socket ({KtlsPlatform.NotSupportedReason})";
+                return $"{downloads} over OpenSSL on the socket ({KtlsPlatform.Probe().NotSupportedReason})";
         }
 
-        if (!KtlsPlatform.IsSupported)
+        if (!KtlsPlatform.Probe().IsSupported)
         {
             throw new DemoFailedException(
-                $"there is no kernel TLS here ({KtlsPlatform.NotSupportedReason}); {downloads} came through over the stock SslStream");
+                $"there is no kernel TLS here ({KtlsPlatform.Probe().NotSupportedReason}); {downloads} came through over the stock SslStream");
         }
 
         if (!ends.Exists(end => end.IsInKernel(KtlsDirections.Send) || end.IsInKernel(KtlsDirections.Receive)))

@@ -39,7 +39,7 @@ internal sealed class Expectation
     }
 
     /// <summary>Gets a value that indicates whether Kestrel stays stock, because none of its connections can be in the kernel.</summary>
-    private bool IsStock => _mode == RequestedMode.StockSslStream || (_mode == RequestedMode.KernelTls && !KtlsPlatform.IsSupported);
+    private bool IsStock => _mode == RequestedMode.StockSslStream || (_mode == RequestedMode.KernelTls && !KtlsPlatform.Probe().IsSupported);
 
     private int CountOf(IReadOnlyCollection<ConnectionFacts> ends, KtlsDirections direction) =>
         ends.Count(end => ReasonFor(direction, end.Protocol, end.CipherSuite) == KtlsFallbackReason.None);
@@ -48,8 +48,8 @@ internal sealed class Expectation
     {
         RequestedMode.StockSslStream => KtlsFallbackReason.DisabledByToggle,
         RequestedMode.DirectOpenSsl => KtlsFallbackReason.NotEnabled,
-        RequestedMode.OpenSslInstead => KtlsPlatform.NotSupportedReason,
-        _ => KtlsPlatform.GetFallbackReason(direction, protocol, suite),
+        RequestedMode.OpenSslInstead => KtlsPlatform.Probe().NotSupportedReason,
+        _ => KtlsPlatform.Probe().GetFallbackReason(direction, protocol, suite),
     };
 
     private static void Check(string counter, long rise, int expected)

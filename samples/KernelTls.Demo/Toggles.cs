@@ -19,7 +19,7 @@ internal static class Toggles
         {
             case (false, _):
                 return (RequestedMode.StockSslStream, $"{KernelVariable}=0, set by the caller: kernel TLS is switched off");
-            case (true, true) when !KtlsPlatform.IsSupported:
+            case (true, true) when !KtlsPlatform.Probe().IsSupported:
                 return (RequestedMode.OpenSslInstead, $"{KernelVariable}=1 and {DirectVariable}=1, set by the caller: OpenSSL on the socket, for want of kernel TLS");
             case (true, _):
                 return (RequestedMode.KernelTls, $"{KernelVariable}={Environment.GetEnvironmentVariable(KernelVariable)}, set by the caller: kernel TLS");

@@ -1,7 +1,9 @@
+using KernelTls;
+using KernelTls.AspNetCore;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.Extensions.DependencyInjection;
 
-namespace KernelTls.AspNetCore;
+namespace Microsoft.AspNetCore.Hosting;
 
 /// <summary>Adds kernel TLS to one of Kestrel's endpoints.</summary>
 public static class KernelTlsListenOptionsExtensions

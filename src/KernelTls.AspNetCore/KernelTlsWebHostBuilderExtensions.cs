@@ -1,13 +1,14 @@
+using KernelTls;
+using KernelTls.AspNetCore;
 using KernelTls.AspNetCore.Transport;
 using Microsoft.AspNetCore.Connections;
-using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.DependencyInjection.Extensions;
 using Microsoft.Extensions.Options;
 
-namespace KernelTls.AspNetCore;
+namespace Microsoft.AspNetCore.Hosting;
 
 /// <summary>Adds kernel TLS to Kestrel.</summary>
 public static class KernelTlsWebHostBuilderExtensions

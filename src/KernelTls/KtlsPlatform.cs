@@ -4,38 +4,41 @@ using KernelTls.Offload;
 
 namespace KernelTls;
 
-/// <summary>Provides information about kernel TLS support in this process. Thread-safe.</summary>
+/// <summary>Describes what this process can do with kernel TLS. Immutable.</summary>
 /// <remarks>
-/// The values are determined by real trials on first use and are then cached. The members never throw, except for
-/// invalid arguments.
+/// It describes the machine, whatever the environment variables and options say: they decide whether a stream uses what is possible.
 /// </remarks>
-public static class KtlsPlatform
+public sealed class KtlsPlatform
 {
+    private readonly Platform _platform;
+
+    private KtlsPlatform(Platform platform) => _platform = platform;
+
     /// <summary>
     /// Gets a value that indicates whether connections can be offloaded in at least one direction for some version and
     /// cipher.
     /// </summary>
-    public static bool IsSupported => Platform.Current.KernelReason == KtlsFallbackReason.None;
+    public bool IsSupported => _platform.KernelReason == KtlsFallbackReason.None;
 
     /// <summary>
     /// Gets the reason why <see cref="IsSupported"/> is <see langword="false"/>, or
     /// <see cref="KtlsFallbackReason.None"/>.
     /// </summary>
-    public static KtlsFallbackReason NotSupportedReason => Platform.Current.KernelReason;
+    public KtlsFallbackReason NotSupportedReason => _platform.KernelReason;
 
     /// <summary>
     /// Gets details about <see cref="NotSupportedReason"/>, such as a missing symbol or an errno, or an empty string if
     /// there are none.
     /// </summary>
-    public static string NotSupportedDetail => Platform.Current.Detail;
+    public string NotSupportedDetail => _platform.Detail;
 
     /// <summary>Gets the version of the OpenSSL that .NET and this library share, or 0.0 if none is loaded.</summary>
-    public static Version OpenSslVersion => Platform.Current.OpenSslVersion;
+    public Version OpenSslVersion => _platform.OpenSslVersion;
 
     /// <summary>
     /// Gets OpenSSL's version text, such as <c>OpenSSL 3.5.7 1 Jul 2025</c>, or an empty string if none is loaded.
     /// </summary>
-    public static string OpenSslVersionText => Platform.Current.OpenSslText;
+    public string OpenSslVersionText => _platform.OpenSslText;
 
     /// <summary>Gets the release of the running kernel, as printed by <c>uname -r</c> on Linux.</summary>
     public static string KernelRelease { get; } = ReadKernelRelease();
@@ -47,14 +50,23 @@ public static class KtlsPlatform
     /// <remarks>
     /// If keys cannot be changed, a KeyUpdate ends the connection with a <see cref="KtlsRekeyException"/>.
     /// </remarks>
-    public static bool CanRekey => Platform.Current.CanRekey;
+    public bool CanRekey => _platform.CanRekey;
 
     /// <summary>
     /// Gets a value that indicates whether <see cref="KtlsOptions.ExpectNoPadding"/> has an effect. This requires
     /// OpenSSL 3.2 and a kernel that accepts the option (Linux 6.0) and does not corrupt padded records, as Linux
     /// 6.12.107 does.
     /// </summary>
-    public static bool CanExpectNoPadding => Platform.Current.CanExpectNoPadding;
+    public bool CanExpectNoPadding => _platform.CanExpectNoPadding;
+
+    /// <summary>Tries what the native library, OpenSSL, the runtime and the kernel can do. Thread-safe.</summary>
+    /// <remarks>
+    /// The first call makes about twenty connections over loopback, in each of which it installs keys, and blocks for some milliseconds.
+    /// Later calls return the same result. Only after a trial that could not be made (<see cref="KtlsFallbackReason.ProbeFailed"/>), the
+    /// trials are repeated by a call that comes at least five seconds later. The first handshake that may use kernel TLS does the same.
+    /// </remarks>
+    /// <returns>The result. What is missing is a reason in it, never an exception.</returns>
+    public static KtlsPlatform Probe() => new(Platform.Current);
 
     /// <summary>
     /// Returns the reason why one direction of a connection with the specified parameters would not be in the kernel.
@@ -66,7 +78,7 @@ public static class KtlsPlatform
     /// <exception cref="ArgumentOutOfRangeException">
     /// <paramref name="direction"/> is not exactly one direction.
     /// </exception>
-    public static KtlsFallbackReason GetFallbackReason(
+    public KtlsFallbackReason GetFallbackReason(
         KtlsDirections direction, SslProtocols protocol, TlsCipherSuite cipherSuite)
     {
         if (direction is not (KtlsDirections.Send or KtlsDirections.Receive))
@@ -74,10 +86,9 @@ public static class KtlsPlatform
             throw new ArgumentOutOfRangeException(nameof(direction), direction, "Expected Send or Receive.");
         }
 
-        Platform platform = Platform.Current;
-        return platform.KernelReason != KtlsFallbackReason.None
-            ? platform.KernelReason
-            : OffloadPlan.PredictFallback(direction, protocol, cipherSuite, platform.OpenSslVersion, platform.Kernel);
+        return _platform.KernelReason != KtlsFallbackReason.None
+            ? _platform.KernelReason
+            : OffloadPlan.PredictFallback(direction, protocol, cipherSuite, _platform.OpenSslVersion, _platform.Kernel);
     }
 
     private static string ReadKernelRelease()

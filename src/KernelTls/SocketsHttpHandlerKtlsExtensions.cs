@@ -1,6 +1,7 @@
+using KernelTls;
 using KernelTls.Http;
 
-namespace KernelTls;
+namespace System.Net.Http;
 
 /// <summary>Adds kernel TLS to the handlers of <see cref="HttpClient"/>.</summary>
 public static class SocketsHttpHandlerKtlsExtensions

@@ -111,8 +111,8 @@ public class ChromiumTests
 
     private static void AssertOffloaded(JsonNode page)
     {
-        bool isKernel = s_cell.Length > 0 || KtlsPlatform.IsSupported;
-        string path = isKernel ? "Kernel" : $"OpenSsl: {KtlsPlatform.NotSupportedReason}";
+        bool isKernel = s_cell.Length > 0 || KtlsPlatform.Probe().IsSupported;
+        string path = isKernel ? "Kernel" : $"OpenSsl: {KtlsPlatform.Probe().NotSupportedReason}";
         foreach (JsonNode? row in page["connections"]!.AsArray())
         {
             // Connection, Client, Protocol, Cipher, Sending, Receiving.
@@ -134,7 +134,7 @@ public class ChromiumTests
     private static ExternalProgram StartHere(TemporaryDirectory directory, ReservedPort port) => ExternalProgram.Start(
         "env",
         null,
-        [.. KtlsPlatform.IsSupported ? [] : (string[])[$"{Application.DirectVariable}=1"],
+        [.. KtlsPlatform.Probe().IsSupported ? [] : (string[])[$"{Application.DirectVariable}=1"],
         "dotnet", Application.PathOf("KernelTls.FileServer"), .. Options(directory.FullName, "127.0.0.1", $"{port}")]);
 
     private static ExternalProgram StartInCell(TemporaryDirectory directory, ReservedPort port)

@@ -281,7 +281,7 @@ public class EndpointTests
             builder => builder.WebHost.UseKernelTls(options => options.Mode = KtlsMode.Required)));
 
         Assert.Equal(
-            KtlsPlatform.IsSupported ? KtlsFallbackReason.NotTcp : KtlsPlatform.NotSupportedReason, e.Reason);
+            KtlsPlatform.Probe().IsSupported ? KtlsFallbackReason.NotTcp : KtlsPlatform.Probe().NotSupportedReason, e.Reason);
     }
 
     [Fact]

@@ -23,7 +23,7 @@ internal sealed class ForeignServer : IAsyncDisposable
 
     private ForeignServer(bool isInKernel, Server application, IDisposable? front, int port, TlsStatistics before)
     {
-        (_isInKernel, _application, _front, _before) = (isInKernel && KtlsPlatform.IsSupported, application, front, before);
+        (_isInKernel, _application, _front, _before) = (isInKernel && KtlsPlatform.Probe().IsSupported, application, front, before);
         Address = new Uri($"https://localhost:{port}");
     }
 
@@ -106,7 +106,7 @@ internal sealed class ForeignServer : IAsyncDisposable
     public void AssertConnections(TlsMode mode, int count, SslProtocols version)
     {
         TlsStatistics now = Read();
-        bool receives = version != SslProtocols.Tls13 || KtlsPlatform.OpenSslVersion >= new Version(3, 2);
+        bool receives = version != SslProtocols.Tls13 || KtlsPlatform.Probe().OpenSslVersion >= new Version(3, 2);
         int ends = count * ((mode == TlsMode.Kernel ? 1 : 0) + (_isInKernel ? 1 : 0));
         Assert.Equal(ends, now.SendSoftware - _before.SendSoftware);
         Assert.Equal(receives ? ends : 0, now.ReceiveSoftware - _before.ReceiveSoftware);
@@ -118,7 +118,7 @@ internal sealed class ForeignServer : IAsyncDisposable
     {
         _front?.Dispose();
         await _application.DisposeAsync();
-        if (KtlsPlatform.IsSupported)
+        if (KtlsPlatform.Probe().IsSupported)
         {
             await TlsStatistics.UntilAsync(
                 now => now.CurrentSendSoftware <= _before.CurrentSendSoftware && now.CurrentReceiveSoftware <= _before.CurrentReceiveSoftware,
@@ -126,7 +126,7 @@ internal sealed class ForeignServer : IAsyncDisposable
         }
     }
 
-    private static TlsStatistics Read() => KtlsPlatform.IsSupported ? TlsStatistics.Read() : default;
+    private static TlsStatistics Read() => KtlsPlatform.Probe().IsSupported ? TlsStatistics.Read() : default;
 
     /// <summary>
     /// Adds the server's view to the response. Kestrel does not know whether it has resumed a session.

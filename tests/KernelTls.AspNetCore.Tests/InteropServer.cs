@@ -45,7 +45,7 @@ internal sealed class InteropServer : IAsyncDisposable
         Action<WebApplicationBuilder>? builder = null,
         Action<WebApplication>? application = null)
     {
-        if (Cell.IsLab && KtlsPlatform.IsSupported)
+        if (Cell.IsLab && KtlsPlatform.Probe().IsSupported)
         {
             // A connection of an earlier test that closes only now would be missing from the count.
             await TlsStatistics.UntilAsync(
@@ -114,7 +114,7 @@ internal sealed class InteropServer : IAsyncDisposable
     /// <summary>Asserts that no connection is left in the kernel.</summary>
     public async Task AssertNoneIsLeftAsync()
     {
-        if (KtlsPlatform.IsSupported)
+        if (KtlsPlatform.Probe().IsSupported)
         {
             await TlsStatistics.UntilAsync(
                 now => now.CurrentSendSoftware <= _before.CurrentSendSoftware && now.CurrentReceiveSoftware <= _before.CurrentReceiveSoftware,
@@ -130,5 +130,5 @@ internal sealed class InteropServer : IAsyncDisposable
         await AssertNoneIsLeftAsync();
     }
 
-    private static TlsStatistics Read() => KtlsPlatform.IsSupported ? TlsStatistics.Read() : default;
+    private static TlsStatistics Read() => KtlsPlatform.Probe().IsSupported ? TlsStatistics.Read() : default;
 }

@@ -17,7 +17,7 @@ public class JsseClientTests
     /// <summary>Gets the modes for such a client: the kernel if it can change keys, and OpenSSL otherwise.</summary>
     public static TheoryData<TlsMode, string> ModesAndLimits =>
     [
-        .. from mode in Modes.Costly.Where(m => m != TlsMode.Kernel || KtlsPlatform.CanRekey).DefaultIfEmpty(TlsMode.DirectOpenSsl)
+        .. from mode in Modes.Costly.Where(m => m != TlsMode.Kernel || KtlsPlatform.Probe().CanRekey).DefaultIfEmpty(TlsMode.DirectOpenSsl)
             from limit in s_limits
             select new TheoryDataRow<TlsMode, string>(mode, limit),
     ];

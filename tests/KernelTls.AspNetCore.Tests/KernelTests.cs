@@ -34,7 +34,7 @@ public class KernelTests
 
         Assert.Equal("3000000 HTTP/2", await posted.Content.ReadAsStringAsync().InTime());
         TlsStatistics after = TlsStatistics.Read();
-        int receives = version == SslProtocols.Tls13 && KtlsPlatform.OpenSslVersion < new Version(3, 2) ? 0 : 1;
+        int receives = version == SslProtocols.Tls13 && KtlsPlatform.Probe().OpenSslVersion < new Version(3, 2) ? 0 : 1;
         Assert.Equal(1, after.SendSoftware - before.SendSoftware);
         Assert.Equal(receives, after.ReceiveSoftware - before.ReceiveSoftware);
         Assert.Equal(0, after.DecryptError - before.DecryptError);

@@ -19,9 +19,9 @@ public class ModuleMissingTests
         using HttpClient client = Server.CreateClient("2.0");
 
         await Offloads.AssertAsync(
-            KtlsPlatform.IsSupported
+            KtlsPlatform.Probe().IsSupported
                 ? Offloads.Expected(TlsMode.Kernel, SslProtocols.Tls13)
-                : Offloads.Managed(KtlsPlatform.NotSupportedReason),
+                : Offloads.Managed(KtlsPlatform.Probe().NotSupportedReason),
             client,
             server.Https);
         using HttpClient plain = Server.CreateClient();
@@ -30,9 +30,9 @@ public class ModuleMissingTests
         Server.Log.Entry entry = Assert.Single(
             server.Events.Entries,
             e => e.Category.StartsWith("KernelTls", StringComparison.Ordinal) && e.Level >= LogLevel.Information);
-        Assert.Equal(KtlsPlatform.IsSupported ? LogLevel.Information : LogLevel.Warning, entry.Level);
+        Assert.Equal(KtlsPlatform.Probe().IsSupported ? LogLevel.Information : LogLevel.Warning, entry.Level);
         Assert.Contains(
-            KtlsPlatform.IsSupported ? " uses kernel TLS." : $"({KtlsPlatform.NotSupportedReason})",
+            KtlsPlatform.Probe().IsSupported ? " uses kernel TLS." : $"({KtlsPlatform.Probe().NotSupportedReason})",
             entry.Message,
             StringComparison.Ordinal);
     }
@@ -45,9 +45,9 @@ public class ModuleMissingTests
             builder: builder => builder.WebHost.UseKernelTls(options => options.Fallback = KtlsFallback.OpenSsl));
         using HttpClient client = Server.CreateClient("2.0");
 
-        KtlsFallbackReason reason = KtlsPlatform.NotSupportedReason;
+        KtlsFallbackReason reason = KtlsPlatform.Probe().NotSupportedReason;
         await Offloads.AssertAsync(
-            KtlsPlatform.IsSupported
+            KtlsPlatform.Probe().IsSupported
                 ? Offloads.Expected(TlsMode.Kernel, SslProtocols.Tls13)
                 : $"send=openssl ({reason}) receive=openssl ({reason})",
             client,
@@ -58,7 +58,7 @@ public class ModuleMissingTests
             e => e.Category.StartsWith("KernelTls", StringComparison.Ordinal) && e.Level >= LogLevel.Information);
         Assert.Equal(LogLevel.Information, entry.Level);
         Assert.EndsWith(
-            KtlsPlatform.IsSupported ? " uses kernel TLS." : $" uses OpenSSL on the socket, without kernel TLS: {reason}.",
+            KtlsPlatform.Probe().IsSupported ? " uses kernel TLS." : $" uses OpenSSL on the socket, without kernel TLS: {reason}.",
             entry.Message,
             StringComparison.Ordinal);
     }
@@ -70,10 +70,10 @@ public class ModuleMissingTests
             TlsMode.Stock,
             https => https.SslProtocols = SslProtocols.Tls12,
             builder: builder => builder.WebHost.UseKernelTls(options => options.Mode = KtlsMode.Required));
-        if (!KtlsPlatform.IsSupported)
+        if (!KtlsPlatform.Probe().IsSupported)
         {
             KtlsNotAvailableException e = await Assert.ThrowsAsync<KtlsNotAvailableException>(() => starting.InTime());
-            Assert.Equal(KtlsPlatform.NotSupportedReason, e.Reason);
+            Assert.Equal(KtlsPlatform.Probe().NotSupportedReason, e.Reason);
             return;
         }
 

@@ -7,7 +7,7 @@ namespace KernelTls.AspNetCore.Tests;
 internal static class Offloads
 {
     // OpenSSL before 3.2 receives TLS 1.3 itself.
-    private static readonly bool s_receives = KtlsPlatform.OpenSslVersion >= new Version(3, 2);
+    private static readonly bool s_receives = KtlsPlatform.Probe().OpenSslVersion >= new Version(3, 2);
 
     /// <summary>Gets the text for a connection with TLS 1.3 to a server configured by <see cref="Require"/>.</summary>
     public static string Required => s_receives ? "send=kernel receive=kernel" : "send=kernel receive=openssl (DirectionNotRequested)";

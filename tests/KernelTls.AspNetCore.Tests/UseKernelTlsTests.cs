@@ -82,9 +82,9 @@ public class UseKernelTlsTests
         using HttpClient client = Server.CreateClient("2.0");
 
         // UseKernelTls on an endpoint requests kernel TLS, whatever the server's mode.
-        string expected = KtlsPlatform.IsSupported
+        string expected = KtlsPlatform.Probe().IsSupported
             ? "send=kernel receive=openssl (DirectionNotRequested)"
-            : $"send=openssl ({KtlsPlatform.NotSupportedReason}) receive=openssl ({KtlsPlatform.NotSupportedReason})";
+            : $"send=openssl ({KtlsPlatform.Probe().NotSupportedReason}) receive=openssl ({KtlsPlatform.Probe().NotSupportedReason})";
         Assert.Equal(expected, await client.GetStringAsync(new Uri(server.Https, "/offload")).InTime());
         Assert.Equal(
             Offloads.Expected(mode, SslProtocols.Tls13), await client.GetStringAsync(new Uri(server.LastHttps, "/offload")).InTime());
@@ -112,13 +112,13 @@ public class UseKernelTlsTests
             options => options.ListenUnixSocket(directory["socket"], endpoint =>
                 endpoint.UseHttps(Certificates.Ecdsa).UseKernelTls(Offloads.Require)),
             configure: null));
-        Assert.Equal(KtlsPlatform.IsSupported ? KtlsFallbackReason.NotTcp : KtlsPlatform.NotSupportedReason, e.Reason);
+        Assert.Equal(KtlsPlatform.Probe().IsSupported ? KtlsFallbackReason.NotTcp : KtlsPlatform.Probe().NotSupportedReason, e.Reason);
 
         Task<Server> starting = StartAsync(TlsMode.Managed, endpoint => endpoint.UseHttps(Certificates.Ecdsa).UseKernelTls(Offloads.Require));
-        if (!KtlsPlatform.IsSupported)
+        if (!KtlsPlatform.Probe().IsSupported)
         {
             e = await Assert.ThrowsAsync<KtlsNotAvailableException>(() => starting.InTime());
-            Assert.Equal(KtlsPlatform.NotSupportedReason, e.Reason);
+            Assert.Equal(KtlsPlatform.Probe().NotSupportedReason, e.Reason);
             return;
         }
 

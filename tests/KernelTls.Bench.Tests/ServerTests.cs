@@ -34,7 +34,7 @@ public class ServerTests
         SkipWithout("curl");
         SkipWithout("nginx");
         await using ServerScenario server = new(ModeTable.NginxKernel, size: 1000, isProxy: false, operationsPerRound: 1);
-        if (KtlsPlatform.IsSupported)
+        if (KtlsPlatform.Probe().IsSupported)
         {
             await server.PrepareAsync();
         }

@@ -289,7 +289,7 @@ public class KeyChangeTests
         options.RecordLimit = null;
     }
 
-    internal static bool CanChange(TlsMode mode) => mode == TlsMode.DirectOpenSsl || KtlsPlatform.CanRekey;
+    internal static bool CanChange(TlsMode mode) => mode == TlsMode.DirectOpenSsl || KtlsPlatform.Probe().CanRekey;
 
     internal static TlsStatistics Statistics(TlsMode mode) => mode == TlsMode.Kernel ? TlsStatistics.Read() : default;
 

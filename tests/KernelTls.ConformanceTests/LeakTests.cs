@@ -75,7 +75,7 @@ public class LeakTests(ITestOutputHelper output)
     public async Task Fallbacks_leave_nothing_behind()
     {
         // CCM_8, the only TLS 1.3 suite that no kernel implements, is below OpenSSL's default security level.
-        Func<Task>[] kinds = KtlsPlatform.IsSupported
+        Func<Task>[] kinds = KtlsPlatform.Probe().IsSupported
             ? [() => FallBackAsync(SslProtocols.Tls12)]
             : [() => FallBackAsync(SslProtocols.Tls12), () => FallBackAsync(SslProtocols.Tls13)];
         await RunAsync(kinds, s_handshakes / 2);
@@ -83,7 +83,7 @@ public class LeakTests(ITestOutputHelper output)
 
         await RunAsync(kinds, s_handshakes);
 
-        AssertNothingLeft($"fallbacks ({KtlsPlatform.NotSupportedReason})", before, await MeasureAsync());
+        AssertNothingLeft($"fallbacks ({KtlsPlatform.Probe().NotSupportedReason})", before, await MeasureAsync());
     }
 
     private void AssertNothingLeft(string what, Footprint before, Footprint after)
@@ -110,7 +110,7 @@ public class LeakTests(ITestOutputHelper output)
 #pragma warning restore CA1416
         await Task.WhenAll(pair.Client.HandshakeAsClientAsync(client), pair.Server.HandshakeAsServerAsync(server)).InTime("a handshake");
         Assert.Equal(
-            KtlsPlatform.IsSupported ? KtlsFallbackReason.CipherNotOffloadable : KtlsPlatform.NotSupportedReason,
+            KtlsPlatform.Probe().IsSupported ? KtlsFallbackReason.CipherNotOffloadable : KtlsPlatform.Probe().NotSupportedReason,
             ((KtlsStream)pair.Client).Offload.SendFallbackReason);
     }
 

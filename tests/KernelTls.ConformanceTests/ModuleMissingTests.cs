@@ -20,13 +20,13 @@ public class ModuleMissingTests
         if (Cell.IsLab)
         {
             Assert.Equal(
-                Cell.KtlsExpected ? KtlsFallbackReason.None : KtlsFallbackReason.ModuleMissing, KtlsPlatform.NotSupportedReason);
+                Cell.KtlsExpected ? KtlsFallbackReason.None : KtlsFallbackReason.ModuleMissing, KtlsPlatform.Probe().NotSupportedReason);
         }
 
-        Assert.Equal(KtlsPlatform.IsSupported, KtlsPlatform.NotSupportedReason == KtlsFallbackReason.None);
+        Assert.Equal(KtlsPlatform.Probe().IsSupported, KtlsPlatform.Probe().NotSupportedReason == KtlsFallbackReason.None);
         Assert.Equal(
-            KtlsPlatform.NotSupportedReason == KtlsFallbackReason.ModuleMissing,
-            KtlsPlatform.NotSupportedDetail.StartsWith("TCP_ULP: errno", StringComparison.Ordinal));
+            KtlsPlatform.Probe().NotSupportedReason == KtlsFallbackReason.ModuleMissing,
+            KtlsPlatform.Probe().NotSupportedDetail.StartsWith("TCP_ULP: errno", StringComparison.Ordinal));
     }
 
     [Theory]
@@ -36,7 +36,7 @@ public class ModuleMissingTests
         KtlsOptions preferred = new() { Mode = KtlsMode.Preferred };
         await using TlsPair pair = await ConnectAsync(preferred, version);
 
-        KtlsFallbackReason reason = KtlsPlatform.NotSupportedReason;
+        KtlsFallbackReason reason = KtlsPlatform.Probe().NotSupportedReason;
         foreach (Stream stream in new[] { pair.Client, pair.Server })
         {
             KtlsOffload offload = ((KtlsStream)stream).Offload;
@@ -55,7 +55,7 @@ public class ModuleMissingTests
         KtlsOptions options = new() { Mode = KtlsMode.Preferred, Fallback = KtlsFallback.OpenSsl };
         await using TlsPair pair = await ConnectAsync(options, version);
 
-        KtlsFallbackReason reason = KtlsPlatform.NotSupportedReason;
+        KtlsFallbackReason reason = KtlsPlatform.Probe().NotSupportedReason;
         foreach (Stream stream in new[] { pair.Client, pair.Server })
         {
             KtlsOffload offload = ((KtlsStream)stream).Offload;
@@ -81,7 +81,7 @@ public class ModuleMissingTests
 
         Assert.Equal(KtlsDataPath.Managed, client.Offload.Send);
         Assert.Equal(
-            KtlsPlatform.IsSupported ? KtlsFallbackReason.NotSocketStream : KtlsPlatform.NotSupportedReason,
+            KtlsPlatform.Probe().IsSupported ? KtlsFallbackReason.NotSocketStream : KtlsPlatform.Probe().NotSupportedReason,
             client.Offload.SendFallbackReason);
         Assert.Equal(KtlsFallbackReason.NotSocketStream, client.Offload.OpenSslFallbackReason);
     }
@@ -93,7 +93,7 @@ public class ModuleMissingTests
         await using KtlsStream client = new(
             new NetworkStream(sockets.Client), false, new KtlsOptions { Mode = KtlsMode.Required, Directions = KtlsDirections.Send });
         Task shaking = client.AuthenticateAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13));
-        if (KtlsPlatform.IsSupported)
+        if (KtlsPlatform.Probe().IsSupported)
         {
             await shaking.StaysPending("a handshake without a peer");
             Assert.True(sockets.Server.Available > 0, "no ClientHello was sent");
@@ -103,7 +103,7 @@ public class ModuleMissingTests
         }
 
         KtlsNotAvailableException e = await Assert.ThrowsAsync<KtlsNotAvailableException>(() => shaking.InTime());
-        Assert.Equal(KtlsPlatform.NotSupportedReason, e.Reason);
+        Assert.Equal(KtlsPlatform.Probe().NotSupportedReason, e.Reason);
         Assert.Equal(0, sockets.Server.Available);
     }
 

@@ -20,7 +20,7 @@ public partial class SeccompTests
     [InlineData(Tls, 1)]
     public async Task A_denied_option_is_a_reason_of_its_own(int level, int errno)
     {
-        Assert.SkipWhen(level == Tls && !KtlsPlatform.IsSupported, "Without a tls module no key is ever tried.");
+        Assert.SkipWhen(level == Tls && !KtlsPlatform.Probe().IsSupported, "Without a tls module no key is ever tried.");
         ProcessStartInfo start = new(
             "dotnet",
             [typeof(SeccompTests).Assembly.Location, "-explicit", "only", "-method", $"{typeof(SeccompTests).FullName}.{nameof(Deny_and_ask)}"])
@@ -41,8 +41,8 @@ public partial class SeccompTests
         int[] deny = [.. Environment.GetEnvironmentVariable(DenyVariable)!.Split(' ').Select(int.Parse)];
         Deny(deny[0], deny[1]);
 
-        Assert.Equal(KtlsFallbackReason.NotPermitted, KtlsPlatform.NotSupportedReason);
-        Assert.Contains($"errno {deny[1]}", KtlsPlatform.NotSupportedDetail, StringComparison.Ordinal);
+        Assert.Equal(KtlsFallbackReason.NotPermitted, KtlsPlatform.Probe().NotSupportedReason);
+        Assert.Contains($"errno {deny[1]}", KtlsPlatform.Probe().NotSupportedDetail, StringComparison.Ordinal);
     }
 
     /// <summary>

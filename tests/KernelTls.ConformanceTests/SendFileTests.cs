@@ -188,7 +188,7 @@ public class SendFileTests
         using PatternFile file = new(FileSize);
         await using TlsPair pair = await TlsPair.ConnectAsync(mode, version, tune: o => o.RecordLimit = Records);
         Task sending = Client(pair).SendFileAsync(file.Handle, 0, FileSize).AsTask();
-        if (version == SslProtocols.Tls13 && (mode == TlsMode.DirectOpenSsl || KtlsPlatform.CanRekey))
+        if (version == SslProtocols.Tls13 && (mode == TlsMode.DirectOpenSsl || KtlsPlatform.Probe().CanRekey))
         {
             await Pattern.ReceiveAsync(pair.Server, FileSize).InTime();
             await sending.InTime();

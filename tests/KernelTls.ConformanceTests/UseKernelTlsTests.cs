@@ -15,7 +15,7 @@ public class UseKernelTlsTests
 {
     [Fact]
     public async Task Without_options_a_handler_prefers_kernel_TLS() =>
-        Assert.Equal(KtlsPlatform.NotSupportedReason, await ReasonAsync(handler => handler.UseKernelTls()));
+        Assert.Equal(KtlsPlatform.Probe().NotSupportedReason, await ReasonAsync(handler => handler.UseKernelTls()));
 
     [Fact]
     public async Task Options_without_a_mode_leave_it_to_the_environment()

@@ -10,7 +10,7 @@ public sealed class KernelFixture : IDisposable
     public KernelFixture()
     {
         // Before the first count, because the probe of the process opens and closes its own connections.
-        if (KtlsPlatform.IsSupported)
+        if (KtlsPlatform.Probe().IsSupported)
         {
             _decryptErrors = TlsStatistics.Read().DecryptError;
         }
@@ -18,7 +18,7 @@ public sealed class KernelFixture : IDisposable
 
     public void Dispose()
     {
-        if (KtlsPlatform.IsSupported)
+        if (KtlsPlatform.Probe().IsSupported)
         {
             Assert.Equal(_decryptErrors, TlsStatistics.Read().DecryptError);
         }

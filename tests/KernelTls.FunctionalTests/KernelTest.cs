@@ -15,7 +15,7 @@ public abstract class KernelTest : IAsyncLifetime
     public static TheoryData<SslProtocols> Versions => [SslProtocols.Tls12, SslProtocols.Tls13];
 
     /// <summary>OpenSSL before 3.2 receives TLS 1.3 itself.</summary>
-    protected static bool ReceivesTls13 => KtlsPlatform.OpenSslVersion >= new Version(3, 2);
+    protected static bool ReceivesTls13 => KtlsPlatform.Probe().OpenSslVersion >= new Version(3, 2);
 
     /// <summary>Returns how many of the two ends of a connection receive in the kernel.</summary>
     protected static int ReceivingEnds(SslProtocols version) => version == SslProtocols.Tls13 && !ReceivesTls13 ? 0 : 2;
@@ -30,7 +30,7 @@ public abstract class KernelTest : IAsyncLifetime
     public async ValueTask DisposeAsync()
     {
         GC.SuppressFinalize(this);
-        if (!KtlsPlatform.IsSupported)
+        if (!KtlsPlatform.Probe().IsSupported)
         {
             return;
         }

@@ -29,7 +29,7 @@ public class KeyUpdateTests
         using ForeignPeer listener = new();
         using ExternalProgram client = StartClient(listener);
         await using KtlsStream server = await listener.AcceptAsync(mode, SslProtocols.Tls13);
-        bool goesOn = mode == TlsMode.DirectOpenSsl || KtlsPlatform.CanRekey;
+        bool goesOn = mode == TlsMode.DirectOpenSsl || KtlsPlatform.Probe().CanRekey;
         TlsStatistics before = goesOn && mode == TlsMode.Kernel ? TlsStatistics.Read() : default;
         Task<string> reading = ReadLineAsync(server);
         await server.WriteAsync("before\n"u8.ToArray()).InTime();
@@ -65,8 +65,8 @@ public class KeyUpdateTests
         using ForeignPeer listener = new();
         using ExternalProgram client = StartClient(listener);
         await using KtlsStream server = await listener.AcceptAsync(mode, SslProtocols.Tls13);
-        bool sendStays = mode == TlsMode.DirectOpenSsl || KtlsPlatform.CanRekey || !request;
-        bool receiveStays = mode == TlsMode.DirectOpenSsl || KtlsPlatform.CanRekey || server.Offload.Receive == KtlsDataPath.OpenSsl;
+        bool sendStays = mode == TlsMode.DirectOpenSsl || KtlsPlatform.Probe().CanRekey || !request;
+        bool receiveStays = mode == TlsMode.DirectOpenSsl || KtlsPlatform.Probe().CanRekey || server.Offload.Receive == KtlsDataPath.OpenSsl;
 
         await client.SayAsync("first");
         Assert.Equal("first\n", await ReadLineAsync(server).InTime());

@@ -69,11 +69,11 @@ public class OffloadTests : KernelTest
     {
         if (Cell.IsLab)
         {
-            Assert.Equal(Cell.Name.Split('-')[..2] is ["trixie" or "forky", "7.2"], KtlsPlatform.CanRekey);
+            Assert.Equal(Cell.Name.Split('-')[..2] is ["trixie" or "forky", "7.2"], KtlsPlatform.Probe().CanRekey);
         }
 
         bool newKernel = Version.Parse(string.Join('.', KtlsPlatform.KernelRelease.Split('.', '-')[..2])) >= new Version(6, 14);
-        Assert.Equal(newKernel && KtlsPlatform.OpenSslVersion >= new Version(3, 2), KtlsPlatform.CanRekey);
+        Assert.Equal(newKernel && KtlsPlatform.Probe().OpenSslVersion >= new Version(3, 2), KtlsPlatform.Probe().CanRekey);
     }
 
     public static TheoryData<TlsCipherSuite, SslProtocols, int> Suites => new()
@@ -235,8 +235,8 @@ public class OffloadTests : KernelTest
             await ShakeAsync(pair, version, suite);
 
             KtlsOffload offload = ((KtlsStream)pair.Client).Offload;
-            Assert.Equal(KtlsPlatform.GetFallbackReason(KtlsDirections.Send, version, suite), offload.SendFallbackReason);
-            Assert.Equal(KtlsPlatform.GetFallbackReason(KtlsDirections.Receive, version, suite), offload.ReceiveFallbackReason);
+            Assert.Equal(KtlsPlatform.Probe().GetFallbackReason(KtlsDirections.Send, version, suite), offload.SendFallbackReason);
+            Assert.Equal(KtlsPlatform.Probe().GetFallbackReason(KtlsDirections.Receive, version, suite), offload.ReceiveFallbackReason);
         }
     }
 

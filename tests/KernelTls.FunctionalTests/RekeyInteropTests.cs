@@ -113,7 +113,7 @@ public class RekeyInteropTests
         bool ours = update != Update.Theirs;
         bool kernelSends = stream.Offload.Send == KtlsDataPath.Kernel;
         bool kernelReceives = stream.Offload.Receive == KtlsDataPath.Kernel;
-        bool goesOn = KtlsPlatform.CanRekey || !((ours && kernelSends) || kernelReceives);
+        bool goesOn = KtlsPlatform.Probe().CanRekey || !((ours && kernelSends) || kernelReceives);
         TlsStatistics before = mode == TlsMode.Kernel ? TlsStatistics.Read() : default;
         Lines arrived = new();
         using CancellationTokenSource enough = new();

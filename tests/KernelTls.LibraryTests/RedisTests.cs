@@ -65,6 +65,7 @@ public sealed class RedisTests(RedisServer server) : LibraryTest("StackExchange.
     public async Task A_command_that_took_too_long_leaves_a_connection_that_works()
     {
         await using ConnectionMultiplexer redis = await ConnectAsync(configure: o => (o.AsyncTimeout, o.AllowAdmin) = (4000, true));
+        await redis.GetSubscriber().PingAsync().InTime("the library's other connection");
         int handshakes = Handshakes;
         IDatabase database = redis.GetDatabase();
 
@@ -93,6 +94,7 @@ public sealed class RedisTests(RedisServer server) : LibraryTest("StackExchange.
         Assert.True(await database.StringSetAsync("kept", "by the log").InTime("a value"));
         TaskCompletionSource failed = new(TaskCreationOptions.RunContinuationsAsynchronously);
         redis.ConnectionFailed += (_, e) => failed.TrySetResult();
+        await redis.GetSubscriber().PingAsync().InTime("the library's other connection");
         int handshakes = Handshakes;
 
         await server.StopAsync();

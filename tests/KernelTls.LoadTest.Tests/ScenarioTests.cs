@@ -62,7 +62,7 @@ public class ScenarioTests
         string serverSays = Scene.Text(await server.ResultsAsync(Scene.Limit), Metrics.Offload);
 
         // Without a specific reason the machine decides whether the kernel is used.
-        KtlsFallbackReason expected = reason ?? KtlsPlatform.NotSupportedReason;
+        KtlsFallbackReason expected = reason ?? KtlsPlatform.Probe().NotSupportedReason;
         Assert.Equal(
             expected == KtlsFallbackReason.None ? Expected(TlsMode.Kernel) : $"send=managed ({expected}) receive=managed ({expected})",
             clientSays);
@@ -72,7 +72,7 @@ public class ScenarioTests
     private static async Task RunAsync(string scenario, string profile, TlsMode ofServer, TlsMode ofClient)
     {
         // This process's own probe must not be counted.
-        _ = KtlsPlatform.IsSupported;
+        _ = KtlsPlatform.Probe().IsSupported;
         TlsStatistics before = ReadStatistics();
         using LoadTestProcess server = Scene.Start(Scene.ServerOf(scenario, profile));
         int port = await server.ListenAsync(Scene.Limit);
@@ -144,7 +144,7 @@ public class ScenarioTests
     private static string Expected(TlsMode mode) => mode switch
     {
         TlsMode.DirectOpenSsl => "send=openssl (NotEnabled) receive=openssl (NotEnabled)",
-        TlsMode.Kernel when KtlsPlatform.OpenSslVersion < new Version(3, 2) => "send=kernel receive=openssl (OpenSslTooOld)",
+        TlsMode.Kernel when KtlsPlatform.Probe().OpenSslVersion < new Version(3, 2) => "send=kernel receive=openssl (OpenSslTooOld)",
         TlsMode.Kernel => "send=kernel receive=kernel",
         _ => "stock",
     };

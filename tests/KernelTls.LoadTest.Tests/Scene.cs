@@ -24,7 +24,7 @@ internal static class Scene
     public static Dictionary<string, string> EnvironmentOf(CrankJob job)
     {
         Dictionary<string, string> environment = new(job.Environment);
-        if (environment.ContainsKey("KtlsOptions__Mode") && KtlsPlatform.OpenSslVersion < new Version(3, 2))
+        if (environment.ContainsKey("KtlsOptions__Mode") && KtlsPlatform.Probe().OpenSslVersion < new Version(3, 2))
         {
             environment["KtlsOptions__Mode"] = nameof(KtlsMode.Preferred);
         }

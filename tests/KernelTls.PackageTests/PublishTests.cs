@@ -131,10 +131,10 @@ public class PublishTests(Workshop workshop)
 
     private static async Task AssertConsoleAsync(string program)
     {
-        string platform = $", platform: {KtlsPlatform.NotSupportedReason}\n";
-        string kernel = KtlsPlatform.IsSupported
-            ? $"send=kernel receive={(KtlsPlatform.OpenSslVersion < new Version(3, 2) ? "openssl (OpenSslTooOld)" : "kernel")}"
-            : $"send=managed ({KtlsPlatform.NotSupportedReason}) receive=managed ({KtlsPlatform.NotSupportedReason})";
+        string platform = $", platform: {KtlsPlatform.Probe().NotSupportedReason}\n";
+        string kernel = KtlsPlatform.Probe().IsSupported
+            ? $"send=kernel receive={(KtlsPlatform.Probe().OpenSslVersion < new Version(3, 2) ? "openssl (OpenSslTooOld)" : "kernel")}"
+            : $"send=managed ({KtlsPlatform.Probe().NotSupportedReason}) receive=managed ({KtlsPlatform.Probe().NotSupportedReason})";
 
         Assert.Equal($"ping send=managed (NotEnabled) receive=managed (NotEnabled){platform}", await PingAsync(program));
         Assert.Equal($"ping {OnOpenSsl}{platform}", await PingAsync(program, (Application.DirectVariable, "1")));

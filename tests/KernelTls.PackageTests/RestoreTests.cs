@@ -30,7 +30,7 @@ public sealed class RestoreTests : IDisposable
               </packageSources>
             </configuration>
             """);
-        string clone = Copy("src/KernelTls/KernelTls.csproj");
+        string clone = Copy("src/KernelTls/KernelTls.csproj", "src/KernelTls.Analyzers/KernelTls.Analyzers.csproj");
 
         string said = await Workshop.RunAsync(clone, "dotnet", "restore", "src/KernelTls", "-p:NuGetAudit=false", "--disable-build-servers");
 
@@ -43,7 +43,7 @@ public sealed class RestoreTests : IDisposable
     [InlineData(true)]
     public async Task Symbols_refer_to_the_sources_of_a_repository_whose_address_is_given(bool isGiven)
     {
-        string clone = Copy("src/KernelTls/KernelTls.csproj");
+        string clone = Copy("src/KernelTls/KernelTls.csproj", "src/KernelTls.Analyzers/KernelTls.Analyzers.csproj");
         await Workshop.RunAsync(clone, "git", "init", "--quiet");
         await Workshop.RunAsync(clone, "git", "remote", "add", "origin", Address + ".git");
         await Workshop.RunAsync(clone, "git", "add", "--all");
@@ -66,10 +66,10 @@ public sealed class RestoreTests : IDisposable
     }
 
     /// <summary>Returns the directory of a clone that contains only this project.</summary>
-    private string Copy(string project)
+    private string Copy(params string[] projects)
     {
         string clone = _directory["clone"];
-        foreach (string path in s_shared.Append(project))
+        foreach (string path in s_shared.Concat(projects))
         {
             string target = Path.Combine(clone, path);
             Directory.CreateDirectory(Path.GetDirectoryName(target)!);

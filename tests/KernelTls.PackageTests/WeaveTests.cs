@@ -60,14 +60,14 @@ public partial class WeaveTests(Workshop workshop)
     public async Task A_reverse_proxy_has_both_its_sides_on_OpenSSL_or_in_the_kernel(string variable)
     {
         bool kernel = variable == Application.KernelVariable;
-        Assert.True(!kernel || KtlsPlatform.IsSupported || !Cell.KtlsExpected);
-        bool receives = KtlsPlatform.OpenSslVersion >= new Version(3, 2);
-        (string server, string client) = (kernel, KtlsPlatform.IsSupported, receives) switch
+        Assert.True(!kernel || KtlsPlatform.Probe().IsSupported || !Cell.KtlsExpected);
+        bool receives = KtlsPlatform.Probe().OpenSslVersion >= new Version(3, 2);
+        (string server, string client) = (kernel, KtlsPlatform.Probe().IsSupported, receives) switch
         {
             (false, _, _) => ("send=openssl (NotEnabled) receive=openssl (NotEnabled)", "HandshakeCompleted: OpenSsl NotEnabled OpenSsl NotEnabled"),
             (true, false, _) => (
-                $"send=managed ({KtlsPlatform.NotSupportedReason}) receive=managed ({KtlsPlatform.NotSupportedReason})",
-                $"Fallback: {KtlsPlatform.NotSupportedReason}"),
+                $"send=managed ({KtlsPlatform.Probe().NotSupportedReason}) receive=managed ({KtlsPlatform.Probe().NotSupportedReason})",
+                $"Fallback: {KtlsPlatform.Probe().NotSupportedReason}"),
             (true, true, true) => ("send=kernel receive=kernel", "HandshakeCompleted: Kernel None Kernel None"),
             _ => ("send=kernel receive=openssl (OpenSslTooOld)", "HandshakeCompleted: Kernel None OpenSsl OpenSslTooOld"),
         };
@@ -203,14 +203,32 @@ public partial class WeaveTests(Workshop workshop)
         Assert.Contains("those with something to weave are Npgsql.", said, StringComparison.Ordinal);
     }
 
+    [Fact]
+    public async Task The_package_warns_of_a_stream_that_bypasses_it()
+    {
+        using TemporaryDirectory directory = new();
+        Write(directory, "bypass/bypass.csproj", Project("<OutputType>Exe</OutputType>", """<PackageReference Include="KernelTls" Version="0.1.0" />"""));
+        Write(directory, "bypass/Program.cs", """
+            using System.Net.Security;
+            using KernelTls;
+
+            SslStream stream = new KtlsStream(Stream.Null);
+            stream.AuthenticateAsClient("localhost");
+            """);
+
+        string said = await workshop.BuildAsync(directory["bypass"]);
+
+        Assert.Contains("Program.cs(5,1): warning KTLS001: 'AuthenticateAsClient' is that of SslStream", said, StringComparison.Ordinal);
+    }
+
     [GeneratedRegex(@"(\d+) ms +WeavePackages +1 calls")]
     private static partial Regex WeavingTime();
 
     private static async Task AssertReachedAsync(string program)
     {
-        string kernel = KtlsPlatform.IsSupported
-            ? $"HandshakeCompleted: Kernel None {(KtlsPlatform.OpenSslVersion < new Version(3, 2) ? "OpenSsl OpenSslTooOld" : "Kernel None")} Npgsql"
-            : $"Fallback: {KtlsPlatform.NotSupportedReason}";
+        string kernel = KtlsPlatform.Probe().IsSupported
+            ? $"HandshakeCompleted: Kernel None {(KtlsPlatform.Probe().OpenSslVersion < new Version(3, 2) ? "OpenSsl OpenSslTooOld" : "Kernel None")} Npgsql"
+            : $"Fallback: {KtlsPlatform.Probe().NotSupportedReason}";
 
         Assert.DoesNotContain("Handshake", await OpenAsync(program), StringComparison.Ordinal);
         Assert.Contains(OnOpenSsl, await OpenAsync(program, (Application.DirectVariable, "1")), StringComparison.Ordinal);

@@ -11,12 +11,12 @@ namespace KernelTls.PackageTests;
 public class ZeroCodeTests(Workshop workshop)
 {
     // OpenSSL before 3.2 receives TLS 1.3 itself.
-    private static readonly bool s_receives = KtlsPlatform.OpenSslVersion >= new Version(3, 2);
+    private static readonly bool s_receives = KtlsPlatform.Probe().OpenSslVersion >= new Version(3, 2);
 
     [Fact]
     public async Task The_toggle_puts_the_connections_of_a_new_web_application_into_the_kernel()
     {
-        bool kernel = KtlsPlatform.IsSupported;
+        bool kernel = KtlsPlatform.Probe().IsSupported;
         Assert.True(kernel || !Cell.KtlsExpected);
         using WebServer server = await WebServer.StartAsync(await WebAsync(), (Application.KernelVariable, "1"));
         TlsStatistics before = Statistics();
@@ -34,7 +34,7 @@ public class ZeroCodeTests(Workshop workshop)
             after.ReceiveSoftware - before.ReceiveSoftware, kernel && s_receives ? 2 : 0, kernel && s_receives ? long.MaxValue : 0);
         Assert.Equal(0, after.DecryptError - before.DecryptError);
         Assert.Contains(
-            kernel ? " uses kernel TLS." : $"Kernel TLS is not available ({KtlsPlatform.NotSupportedReason})",
+            kernel ? " uses kernel TLS." : $"Kernel TLS is not available ({KtlsPlatform.Probe().NotSupportedReason})",
             await server.Process.KillAsync(),
             StringComparison.Ordinal);
     }
@@ -57,16 +57,16 @@ public class ZeroCodeTests(Workshop workshop)
     [Fact]
     public async Task The_toggle_switches_server_and_clients()
     {
-        Assert.True(KtlsPlatform.IsSupported || !Cell.KtlsExpected);
-        string expected = !KtlsPlatform.IsSupported
-            ? $"send=managed ({KtlsPlatform.NotSupportedReason}) receive=managed ({KtlsPlatform.NotSupportedReason})"
+        Assert.True(KtlsPlatform.Probe().IsSupported || !Cell.KtlsExpected);
+        string expected = !KtlsPlatform.Probe().IsSupported
+            ? $"send=managed ({KtlsPlatform.Probe().NotSupportedReason}) receive=managed ({KtlsPlatform.Probe().NotSupportedReason})"
             : s_receives ? "send=kernel receive=kernel"
             : "send=kernel receive=openssl (OpenSslTooOld)";
         string clients = Path.Combine(await workshop.PublishAsync(ConsumerApp.Clients, "clients"), "clients.dll");
         using WebServer server = await WebServer.StartAsync(clients, (Application.KernelVariable, "1"));
 
         Assert.Equal(expected, await server.GetAsync("/", "2.0"));
-        Assert.Equal(KtlsPlatform.IsSupported ? expected : "stock", await server.GetAsync("/client", "2.0"));
+        Assert.Equal(KtlsPlatform.Probe().IsSupported ? expected : "stock", await server.GetAsync("/client", "2.0"));
         Assert.DoesNotContain("stock SslStream", await server.Process.KillAsync(), StringComparison.Ordinal);
     }
 
@@ -81,14 +81,14 @@ public class ZeroCodeTests(Workshop workshop)
 
         // Without kernel TLS the log reports only that.
         string[] reports = [.. (await server.Process.KillAsync()).Split('\n').Where(l => l.Contains("stock SslStream", StringComparison.Ordinal))];
-        Assert.Equal(KtlsPlatform.IsSupported ? 1 : 0, reports.Length);
+        Assert.Equal(KtlsPlatform.Probe().IsSupported ? 1 : 0, reports.Length);
         Assert.All(reports, r => Assert.Contains("System.Net.Http uses a stock SslStream for a connection to 127.0.0.1", r, StringComparison.Ordinal));
         Assert.All(reports, r => Assert.Contains("UseKernelTls", r, StringComparison.Ordinal));
     }
 
     private static async Task AssertStockAsync(string program, params (string, string)[] environment)
     {
-        _ = KtlsPlatform.IsSupported;
+        _ = KtlsPlatform.Probe().IsSupported;
         using WebServer server = await WebServer.StartAsync(program, environment);
         TlsStatistics before = Statistics();
 
@@ -101,7 +101,7 @@ public class ZeroCodeTests(Workshop workshop)
         Assert.DoesNotContain("KernelTls", await server.Process.KillAsync(), StringComparison.Ordinal);
     }
 
-    private static TlsStatistics Statistics() => KtlsPlatform.IsSupported ? TlsStatistics.Read() : default;
+    private static TlsStatistics Statistics() => KtlsPlatform.Probe().IsSupported ? TlsStatistics.Read() : default;
 
     private async Task<string> WebAsync() => Path.Combine(await workshop.PublishAsync(ConsumerApp.Web, "web"), "web.dll");
 }

@@ -24,9 +24,9 @@ internal sealed class SoakRun(SoakOptions options) : IDisposable
     /// <returns>The exit code: 0 if everything holds.</returns>
     public async Task<int> RunAsync()
     {
-        if (options.Mode == SoakMode.Kernel && !KtlsPlatform.IsSupported)
+        if (options.Mode == SoakMode.Kernel && !KtlsPlatform.Probe().IsSupported)
         {
-            Console.Error.WriteLine($"soak: no kernel TLS here: {KtlsPlatform.NotSupportedReason} {KtlsPlatform.NotSupportedDetail}");
+            Console.Error.WriteLine($"soak: no kernel TLS here: {KtlsPlatform.Probe().NotSupportedReason} {KtlsPlatform.Probe().NotSupportedDetail}");
             return 2;
         }
 

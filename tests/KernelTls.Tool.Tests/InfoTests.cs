@@ -9,12 +9,12 @@ namespace KernelTls.Tool.Tests;
 [Trait("cell", "tools")]
 public partial class InfoTests
 {
-    private static int Expected => KtlsPlatform.IsSupported ? ExitCode.Ok : ExitCode.No;
+    private static int Expected => KtlsPlatform.Probe().IsSupported ? ExitCode.Ok : ExitCode.No;
 
     [Fact]
     public async Task It_says_what_this_process_finds_too()
     {
-        Assert.True(KtlsPlatform.IsSupported || !Cell.KtlsExpected, $"{KtlsPlatform.NotSupportedReason}");
+        Assert.True(KtlsPlatform.Probe().IsSupported || !Cell.KtlsExpected, $"{KtlsPlatform.Probe().NotSupportedReason}");
         Ktls.Result result = await Ktls.RunAsync("info", "--json");
 
         JsonElement json = result.AssertExit(Expected).Json;
@@ -27,12 +27,12 @@ public partial class InfoTests
         Schema.AssertMembers(json.GetProperty("runtime"), "version", "description", "missing", "changed");
         Assert.Equal(Environment.Version.ToString(), json.Text("runtime", "version"));
         Assert.Equal(("", ""), (json.Text("runtime", "missing"), json.Text("runtime", "changed")));
-        Assert.Equal(KtlsPlatform.NotSupportedReason.ToString(), json.Text("reason"));
+        Assert.Equal(KtlsPlatform.Probe().NotSupportedReason.ToString(), json.Text("reason"));
         Assert.Equal(KtlsPlatform.KernelRelease, json.Text("kernel", "release"));
-        Assert.Equal(KtlsPlatform.OpenSslVersion.ToString(), json.Text("openSsl", "version"));
+        Assert.Equal(KtlsPlatform.Probe().OpenSslVersion.ToString(), json.Text("openSsl", "version"));
         Assert.True(json.GetProperty("openSsl").GetProperty("builtWithKtls").GetBoolean());
-        Assert.Equal(KtlsPlatform.CanRekey, json.GetProperty("canRekey").GetBoolean());
-        Assert.Equal(KtlsPlatform.CanExpectNoPadding, json.GetProperty("canExpectNoPadding").GetBoolean());
+        Assert.Equal(KtlsPlatform.Probe().CanRekey, json.GetProperty("canRekey").GetBoolean());
+        Assert.Equal(KtlsPlatform.Probe().CanExpectNoPadding, json.GetProperty("canExpectNoPadding").GetBoolean());
         Assert.Equal(16, json.GetProperty("capabilities").GetArrayLength());
         Assert.Equal(Cell.KtlsExpected ? "Loaded" : json.Text("module", "state"), json.Text("module", "state"));
         foreach (JsonElement capability in json.GetProperty("capabilities").EnumerateArray())
@@ -40,7 +40,7 @@ public partial class InfoTests
             Schema.AssertMembers(capability, "direction", "protocol", "cipher", "reason");
         }
 
-        if (KtlsPlatform.IsSupported)
+        if (KtlsPlatform.Probe().IsSupported)
         {
             Assert.Contains(json.GetProperty("capabilities").EnumerateArray(), c => c.Text("reason") == "None");
             Assert.True(json.GetProperty("counters").GetProperty("TlsTxSw").GetInt64() > 0);
@@ -67,8 +67,8 @@ public partial class InfoTests
         Ktls.Result result = (await Ktls.RunAsync("info")).AssertExit(Expected);
 
         string[] lines = result.Output.Split('\n');
-        Assert.StartsWith(KtlsPlatform.IsSupported ? "Kernel TLS: " : $"Kernel TLS: no: {KtlsPlatform.NotSupportedReason}: ", lines[0], StringComparison.Ordinal);
-        Assert.Equal(KtlsPlatform.IsSupported, !lines[0].Contains(" no: ", StringComparison.Ordinal));
+        Assert.StartsWith(KtlsPlatform.Probe().IsSupported ? "Kernel TLS: " : $"Kernel TLS: no: {KtlsPlatform.Probe().NotSupportedReason}: ", lines[0], StringComparison.Ordinal);
+        Assert.Equal(KtlsPlatform.Probe().IsSupported, !lines[0].Contains(" no: ", StringComparison.Ordinal));
         Assert.DoesNotContain('\x1b', result.Output);
         Assert.DoesNotContain('│', result.Output);
         Assert.Equal("", result.Errors);
@@ -80,7 +80,7 @@ public partial class InfoTests
         // Without a trial in the kernel its results are not shown.
         foreach (string word in new[] { "\nkeys ", "\npadding ", "\nzero-copy " })
         {
-            Assert.Equal(KtlsPlatform.IsSupported, result.Output.Contains(word, StringComparison.Ordinal));
+            Assert.Equal(KtlsPlatform.Probe().IsSupported, result.Output.Contains(word, StringComparison.Ordinal));
         }
     }
 
@@ -94,7 +94,7 @@ public partial class InfoTests
 
         Assert.Equal(state, json.Text("toggle", "state"));
         Assert.Equal($"DOTNET_SYSTEM_NET_SECURITY_KTLS={value}", json.Text("toggle", "source"));
-        Assert.Equal(KtlsPlatform.IsSupported, json.Text("verdict").EndsWith(verdict, StringComparison.Ordinal));
+        Assert.Equal(KtlsPlatform.Probe().IsSupported, json.Text("verdict").EndsWith(verdict, StringComparison.Ordinal));
     }
 
     [Theory]

@@ -20,7 +20,7 @@ public class ProbeTests
     [InlineData(SslProtocols.Tls13, "TLS_CHACHA20_POLY1305_SHA256")]
     public async Task What_would_become_of_a_connection(SslProtocols version, string suite)
     {
-        Assert.True(KtlsPlatform.IsSupported || !Cell.KtlsExpected);
+        Assert.True(KtlsPlatform.Probe().IsSupported || !Cell.KtlsExpected);
         using TemporaryDirectory directory = new();
         (ExternalProgram server, string peer) = await ServeAsync(directory, version, suite.Length > 0 ? ["-ciphersuites", suite] : []);
         using ExternalProgram _ = server;
@@ -31,8 +31,8 @@ public class ProbeTests
         TlsCipherSuite negotiated = Enum.Parse<TlsCipherSuite>(json.Text("handshake", "cipherSuite"));
         Assert.Equal(suite.Length > 0 ? suite : negotiated.ToString(), negotiated.ToString());
         Assert.Equal(version.ToString(), json.Text("handshake", "protocol"));
-        KtlsFallbackReason send = KtlsPlatform.GetFallbackReason(KtlsDirections.Send, version, negotiated);
-        KtlsFallbackReason receive = KtlsPlatform.GetFallbackReason(KtlsDirections.Receive, version, negotiated);
+        KtlsFallbackReason send = KtlsPlatform.Probe().GetFallbackReason(KtlsDirections.Send, version, negotiated);
+        KtlsFallbackReason receive = KtlsPlatform.Probe().GetFallbackReason(KtlsDirections.Receive, version, negotiated);
         Assert.Equal(send.ToString(), json.Text("offload", "sendReason"));
         Assert.Equal(receive.ToString(), json.Text("offload", "receiveReason"));
         Assert.True(json.GetProperty("offload").GetProperty("kernelImplementsCipher").GetBoolean());
@@ -87,7 +87,7 @@ public class ProbeTests
 
         Ktls.Result result = (await ProbeAsync(directory, peer)).AssertExit(ExitCode.No);
 
-        string reason = KtlsPlatform.IsSupported ? "CipherNotOffloadable" : KtlsPlatform.NotSupportedReason.ToString();
+        string reason = KtlsPlatform.Probe().IsSupported ? "CipherNotOffloadable" : KtlsPlatform.Probe().NotSupportedReason.ToString();
         Assert.StartsWith($"{peer}: no: neither direction is in the kernel (TLS 1.2, ", result.Output, StringComparison.Ordinal);
         Assert.Contains($"{reason}: ", result.Output, StringComparison.Ordinal);
         Assert.Contains("none that any kernel implements", result.Output, StringComparison.Ordinal);

@@ -56,13 +56,13 @@ public class PlatformTests
 
     [Fact]
     public void Being_supported_and_having_a_reason_exclude_each_other() =>
-        Assert.Equal(KtlsPlatform.IsSupported, KtlsPlatform.NotSupportedReason == KtlsFallbackReason.None);
+        Assert.Equal(KtlsPlatform.Probe().IsSupported, KtlsPlatform.Probe().NotSupportedReason == KtlsFallbackReason.None);
 
     [Fact]
     public void The_versions_are_known()
     {
-        Assert.True(KtlsPlatform.OpenSslVersion >= new Version(3, 0), KtlsPlatform.OpenSslVersion.ToString());
-        Assert.StartsWith($"OpenSSL {KtlsPlatform.OpenSslVersion}", KtlsPlatform.OpenSslVersionText, StringComparison.Ordinal);
+        Assert.True(KtlsPlatform.Probe().OpenSslVersion >= new Version(3, 0), KtlsPlatform.Probe().OpenSslVersion.ToString());
+        Assert.StartsWith($"OpenSSL {KtlsPlatform.Probe().OpenSslVersion}", KtlsPlatform.Probe().OpenSslVersionText, StringComparison.Ordinal);
         Assert.Equal(File.ReadAllText("/proc/sys/kernel/osrelease").Trim(), KtlsPlatform.KernelRelease);
     }
 
@@ -71,17 +71,17 @@ public class PlatformTests
     [InlineData(KtlsDirections.Both)]
     [InlineData((KtlsDirections)4)]
     public void A_fallback_reason_is_asked_for_exactly_one_direction(KtlsDirections direction) =>
-        Assert.Equal("direction", Assert.Throws<ArgumentOutOfRangeException>(() => KtlsPlatform.GetFallbackReason(
+        Assert.Equal("direction", Assert.Throws<ArgumentOutOfRangeException>(() => KtlsPlatform.Probe().GetFallbackReason(
             direction, SslProtocols.Tls13, TlsCipherSuite.TLS_AES_128_GCM_SHA256)).ParamName);
 
     [Fact]
     public void A_suite_that_no_kernel_has_is_never_foreseen_in_the_kernel()
     {
-        KtlsFallbackReason reason = KtlsPlatform.GetFallbackReason(
+        KtlsFallbackReason reason = KtlsPlatform.Probe().GetFallbackReason(
             KtlsDirections.Send, SslProtocols.Tls12, TlsCipherSuite.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256);
 
         Assert.Equal(
-            KtlsPlatform.IsSupported ? KtlsFallbackReason.CipherNotOffloadable : KtlsPlatform.NotSupportedReason, reason);
+            KtlsPlatform.Probe().IsSupported ? KtlsFallbackReason.CipherNotOffloadable : KtlsPlatform.Probe().NotSupportedReason, reason);
     }
 
     [Fact]

@@ -43,17 +43,17 @@ public sealed class WovenProgramTests : IDisposable
     [Fact]
     public async Task With_the_toggle_every_stream_is_in_the_kernel_or_says_why_not()
     {
-        Assert.True(KtlsPlatform.IsSupported || !Cell.KtlsExpected);
-        string offload = KtlsPlatform.IsSupported
-            ? $"send=kernel receive={(KtlsPlatform.OpenSslVersion < new Version(3, 2) ? "openssl (OpenSslTooOld)" : "kernel")}"
-            : $"send=managed ({KtlsPlatform.NotSupportedReason}) receive=managed ({KtlsPlatform.NotSupportedReason})";
-        TlsStatistics before = KtlsPlatform.IsSupported ? TlsStatistics.Read() : default;
+        Assert.True(KtlsPlatform.Probe().IsSupported || !Cell.KtlsExpected);
+        string offload = KtlsPlatform.Probe().IsSupported
+            ? $"send=kernel receive={(KtlsPlatform.Probe().OpenSslVersion < new Version(3, 2) ? "openssl (OpenSslTooOld)" : "kernel")}"
+            : $"send=managed ({KtlsPlatform.Probe().NotSupportedReason}) receive=managed ({KtlsPlatform.Probe().NotSupportedReason})";
+        TlsStatistics before = KtlsPlatform.Probe().IsSupported ? TlsStatistics.Read() : default;
 
         Assert.Equal(Expected(offload), await RunAsync(Program().Weave().Image!, (Application.KernelVariable, "1")));
 
         // Both ends of six streams, of three requests, and of one request that fails after the server's handshake.
-        TlsStatistics after = KtlsPlatform.IsSupported ? TlsStatistics.Read() : default;
-        Assert.InRange(after.SendSoftware - before.SendSoftware, KtlsPlatform.IsSupported ? 18 : 0, KtlsPlatform.IsSupported ? long.MaxValue : 0);
+        TlsStatistics after = KtlsPlatform.Probe().IsSupported ? TlsStatistics.Read() : default;
+        Assert.InRange(after.SendSoftware - before.SendSoftware, KtlsPlatform.Probe().IsSupported ? 18 : 0, KtlsPlatform.Probe().IsSupported ? long.MaxValue : 0);
     }
 
     [Fact]
@@ -74,7 +74,7 @@ public sealed class WovenProgramTests : IDisposable
     [InlineData("Npgsql;Talk.More", false)]
     public async Task Assemblies_that_the_application_names_expect_no_padding(string names, bool namesIt)
     {
-        Assert.True(KtlsPlatform.IsSupported || !Cell.KtlsExpected);
+        Assert.True(KtlsPlatform.Probe().IsSupported || !Cell.KtlsExpected);
         using Application application = WovenProgram.Start(
             _directory,
             "Talk",
@@ -86,7 +86,7 @@ public sealed class WovenProgramTests : IDisposable
         string said = await application.SucceedAsync();
 
         Assert.Equal(
-            namesIt && KtlsPlatform.CanExpectNoPadding ? s_streams.Length : 0,
+            namesIt && KtlsPlatform.Probe().CanExpectNoPadding ? s_streams.Length : 0,
             said.Split('\n').Count(line => line.Contains(" without padding", StringComparison.Ordinal)));
     }
 

@@ -16,12 +16,12 @@ internal static class Cell
     /// <summary>Skips the test if the kernel has no TLS, or fails it if kernel TLS was promised.</summary>
     public static void RequireKtls()
     {
-        if (KtlsPlatform.IsSupported)
+        if (KtlsPlatform.Probe().IsSupported)
         {
             return;
         }
 
-        string why = $"no kernel TLS here: {KtlsPlatform.NotSupportedReason} {KtlsPlatform.NotSupportedDetail}".TrimEnd();
+        string why = $"no kernel TLS here: {KtlsPlatform.Probe().NotSupportedReason} {KtlsPlatform.Probe().NotSupportedDetail}".TrimEnd();
         if (KtlsExpected)
         {
             Assert.Fail($"KTLS_EXPECTED=1, and {why}");

@@ -11,7 +11,7 @@ public static class Modes
 {
     private static readonly SslProtocols[] s_versions = [SslProtocols.Tls12, SslProtocols.Tls13];
 
-    public static bool IncludeKernel { get; } = Cell.KtlsExpected || KtlsPlatform.IsSupported;
+    public static bool IncludeKernel { get; } = Cell.KtlsExpected || KtlsPlatform.Probe().IsSupported;
 
     /// <summary>
     /// Gets SslStream and every mode of KtlsStream. KERNELTLS_MODES, a list of modes, limits a run to these.
@@ -114,7 +114,7 @@ public static class Modes
 
         // OpenSSL before 3.2 receives TLS 1.3 itself.
         bool tooOld = mode == TlsMode.Kernel && stream.SslProtocol == SslProtocols.Tls13
-            && KtlsPlatform.OpenSslVersion < new Version(3, 2);
+            && KtlsPlatform.Probe().OpenSslVersion < new Version(3, 2);
         Assert.Equal(tooOld ? KtlsDataPath.OpenSsl : path, offload.Receive);
     }
 

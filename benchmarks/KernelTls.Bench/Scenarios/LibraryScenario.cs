@@ -21,7 +21,7 @@ internal abstract class LibraryScenario : Scenario
         _mode = mode;
 
         // KernelTls probes the kernel here, with sockets that the kernel counts.
-        _ = LibraryProcess.IsKernel(mode) && KtlsPlatform.IsSupported;
+        _ = LibraryProcess.IsKernel(mode) && KtlsPlatform.Probe().IsSupported;
     }
 
     /// <summary>Gets the directory with the server's files and certificate.</summary>

@@ -49,7 +49,7 @@ internal sealed class LoadRun
     {
         string[] possible =
         [
-            .. s_everywhere, .. DirectTlsMode.IsSupported ? [ModeTable.DirectTls] : Array.Empty<string>(), .. KtlsPlatform.IsSupported ? ModeTable.KernelEnds : [],
+            .. s_everywhere, .. DirectTlsMode.IsSupported ? [ModeTable.DirectTls] : Array.Empty<string>(), .. KtlsPlatform.Probe().IsSupported ? ModeTable.KernelEnds : [],
         ];
         string[] chosen = [.. possible.Where(mode => modes.Length == 0 || modes.Contains(mode))];
         _cells =
@@ -96,7 +96,7 @@ internal sealed class LoadRun
         return new LoadResults(
             NativeMachine.Describe(),
             KtlsPlatform.KernelRelease,
-            KtlsPlatform.OpenSslVersionText,
+            KtlsPlatform.Probe().OpenSslVersionText,
             RuntimeInformation.FrameworkDescription,
             Pairs,
             rows);

@@ -11,7 +11,7 @@ internal static class NativeMachine
     public static string? ReasonToRefuse() => ReasonToRefuse(
         Environment.GetEnvironmentVariable("KTLS_CELL"),
         File.ReadAllText("/proc/cpuinfo"),
-        KtlsPlatform.IsSupported ? null : $"{KtlsPlatform.NotSupportedReason}");
+        KtlsPlatform.Probe().IsSupported ? null : $"{KtlsPlatform.Probe().NotSupportedReason}");
 
     /// <summary>
     /// Returns the reason why this machine cannot measure by the wall clock, or null if it can. Unlike

@@ -36,7 +36,7 @@ internal sealed class WallRun
         return new WallResults(
             NativeMachine.Describe(),
             KtlsPlatform.KernelRelease,
-            KtlsPlatform.OpenSslVersionText,
+            KtlsPlatform.Probe().OpenSslVersionText,
             RuntimeInformation.FrameworkDescription,
             rows);
     }

@@ -42,7 +42,7 @@ internal static class BenchCommand
     private static async Task RunAsync(string[] rows, TimeSpan time, Terminal terminal, CancellationToken cancellationToken)
     {
         KtlsFallbackReason fallbackReason = KtlsStream.ChooseEngine(new KtlsOptions { Mode = KtlsMode.Preferred }).Reason;
-        fallbackReason = fallbackReason == KtlsFallbackReason.None ? KtlsPlatform.NotSupportedReason : fallbackReason;
+        fallbackReason = fallbackReason == KtlsFallbackReason.None ? KtlsPlatform.Probe().NotSupportedReason : fallbackReason;
         BenchMode[] modes = [BenchMode.SslStream, fallbackReason == KtlsFallbackReason.None ? BenchMode.Kernel : BenchMode.OpenSsl];
         string[] notes = [.. Notes(fallbackReason)];
         if (!terminal.IsJson)

@@ -53,8 +53,8 @@ internal static class InfoCommand
         InfoReport.Capability[] capabilities = [.. ReadCapabilities()];
         KtlsFallbackReason reason = platform.KernelReason;
         return new InfoReport(
-            Verdict.Of(reason, capabilities, KtlsPlatform.CanRekey, toggle),
-            KtlsPlatform.IsSupported,
+            Verdict.Of(reason, capabilities, KtlsPlatform.Probe().CanRekey, toggle),
+            KtlsPlatform.Probe().IsSupported,
             reason,
             platform.Detail,
             reason == KtlsFallbackReason.ModuleMissing ? module.ToDo : Advice.On(reason),
@@ -106,7 +106,7 @@ internal static class InfoCommand
         from direction in new[] { KtlsDirections.Send, KtlsDirections.Receive }
         let suite = protocol == SslProtocols.Tls12 ? cipher.Tls12 : cipher.Tls13
         select new InfoReport.Capability(
-            direction, protocol, cipher.Cipher, KtlsPlatform.GetFallbackReason(direction, protocol, suite));
+            direction, protocol, cipher.Cipher, KtlsPlatform.Probe().GetFallbackReason(direction, protocol, suite));
 
     private static void Show(InfoReport report, Terminal terminal)
     {

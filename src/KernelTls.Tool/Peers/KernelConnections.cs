@@ -17,7 +17,7 @@ internal sealed class KernelConnections(PeerSettings peer, Conversation conversa
     /// Gets the options for a connection that can change keys. If keys in the kernel cannot change, OpenSSL uses the
     /// socket.
     /// </summary>
-    private static KtlsOptions RekeyOptions => KtlsPlatform.CanRekey
+    private static KtlsOptions RekeyOptions => KtlsPlatform.Probe().CanRekey
         ? new KtlsOptions { Mode = KtlsMode.Preferred }
         : new KtlsOptions { Mode = KtlsMode.Disabled, Fallback = KtlsFallback.OpenSsl };
 

@@ -11,7 +11,7 @@ internal static class KernelCounters
     /// </summary>
     public static SortedDictionary<string, long>? ReadFirst()
     {
-        _ = KtlsPlatform.IsSupported;
+        _ = KtlsPlatform.Probe().IsSupported;
         return TlsStat.Read();
     }
 

@@ -15,14 +15,14 @@ internal sealed class ServeReport(Terminal terminal)
     {
         if (terminal.IsJson)
         {
-            terminal.JsonLine(new { @event = "listening", address, directory, supported = KtlsPlatform.IsSupported, reason = KtlsPlatform.NotSupportedReason });
+            terminal.JsonLine(new { @event = "listening", address, directory, supported = KtlsPlatform.Probe().IsSupported, reason = KtlsPlatform.Probe().NotSupportedReason });
             return;
         }
 
         terminal.Line($"serving {directory} at {address}");
-        terminal.Line(KtlsPlatform.IsSupported
+        terminal.Line(KtlsPlatform.Probe().IsSupported
             ? $"kernel TLS is available here; {TlsStat.Path} before: {KernelCounters.Describe(KernelCounters.Changes(null, _before))}"
-            : $"no kernel TLS here, the stock SslStream is used: {Advice.Named(KtlsPlatform.NotSupportedReason)}");
+            : $"no kernel TLS here, the stock SslStream is used: {Advice.Named(KtlsPlatform.Probe().NotSupportedReason)}");
     }
 
     public void Opened(ServedConnections.Description connection)

@@ -12,4 +12,4 @@ await tls.AuthenticateAsClientAsync(new SslClientAuthenticationOptions { TargetH
 await tls.WriteAsync("ping"u8.ToArray());
 byte[] answer = new byte[4];
 await tls.ReadExactlyAsync(answer);
-Console.WriteLine($"{Encoding.ASCII.GetString(answer)} {tls.Offload}, platform: {KtlsPlatform.NotSupportedReason}");
+Console.WriteLine($"{Encoding.ASCII.GetString(answer)} {tls.Offload}, platform: {KtlsPlatform.Probe().NotSupportedReason}");

@@ -15,13 +15,13 @@ internal sealed record FaultCondition(string Text, Func<TlsMode, SslProtocols, b
     /// <summary>Gets the condition that the kernel receives. OpenSSL before 3.2 receives TLS 1.3 itself.</summary>
     public static FaultCondition KernelReceives { get; } = new("", static (mode, version) => Receives(mode, version));
 
-    public static FaultCondition OldOpenSsl { get; } = new("OpenSSL < 3.2", static (_, _) => KtlsPlatform.OpenSslVersion < s_receives13);
+    public static FaultCondition OldOpenSsl { get; } = new("OpenSSL < 3.2", static (_, _) => KtlsPlatform.Probe().OpenSslVersion < s_receives13);
 
     public static FaultCondition DroppingOpenSsl { get; } = new(
-        "OpenSSL >= 3.5", static (mode, version) => KtlsPlatform.OpenSslVersion >= s_drops && Receives(mode, version));
+        "OpenSSL >= 3.5", static (mode, version) => KtlsPlatform.Probe().OpenSslVersion >= s_drops && Receives(mode, version));
 
     public static FaultCondition Rekeys { get; } = new(
-        "Linux >= 6.14", static (mode, version) => KtlsPlatform.CanRekey && Receives(mode, version));
+        "Linux >= 6.14", static (mode, version) => KtlsPlatform.Probe().CanRekey && Receives(mode, version));
 
     /// <summary>
     /// Gets the condition that the kernel looks for KeyUpdates. Since 6.14 it does so in TLS 1.2 too, regardless of
@@ -30,7 +30,7 @@ internal sealed record FaultCondition(string Text, Func<TlsMode, SslProtocols, b
     public static FaultCondition RekeyingKernel { get; } = new("Linux >= 6.14", static (_, _) => Environment.OSVersion.Version >= new Version(6, 14));
 
     public static FaultCondition CannotRekey { get; } = new(
-        "Linux < 6.14", static (mode, version) => !KtlsPlatform.CanRekey && Receives(mode, version));
+        "Linux < 6.14", static (mode, version) => !KtlsPlatform.Probe().CanRekey && Receives(mode, version));
 
     /// <summary>
     /// Gets the condition that OpenSSL, before 3.2, receives a KeyUpdate that cannot be answered, because the kernel
@@ -38,7 +38,7 @@ internal sealed record FaultCondition(string Text, Func<TlsMode, SslProtocols, b
     /// </summary>
     public static FaultCondition CannotAnswer { get; } = new(
         "OpenSSL < 3.2",
-        static (mode, version) => mode == TlsMode.Kernel && version == SslProtocols.Tls13 && !KtlsPlatform.CanRekey && !Receives(mode, version));
+        static (mode, version) => mode == TlsMode.Kernel && version == SslProtocols.Tls13 && !KtlsPlatform.Probe().CanRekey && !Receives(mode, version));
 
     /// <summary>Gets the condition for .NET 10. The stock stream differs between runtimes.</summary>
     public static FaultCondition Net10 { get; } = new(".NET 10", static (_, _) => Environment.Version.Major < 11);
@@ -46,5 +46,5 @@ internal sealed record FaultCondition(string Text, Func<TlsMode, SslProtocols, b
     public static FaultCondition Net11 { get; } = new(".NET 11", static (_, _) => Environment.Version.Major >= 11);
 
     private static bool Receives(TlsMode mode, SslProtocols version) =>
-        mode == TlsMode.Kernel && (version == SslProtocols.Tls12 || KtlsPlatform.OpenSslVersion >= s_receives13);
+        mode == TlsMode.Kernel && (version == SslProtocols.Tls12 || KtlsPlatform.Probe().OpenSslVersion >= s_receives13);
 }
