@@ -5,6 +5,7 @@ using KernelTls.AspNetCore.Transport;
 using KernelTls.Offload;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
+using Microsoft.Extensions.Configuration;
 using Microsoft.Extensions.Logging;
 using Microsoft.Extensions.Options;
 
@@ -22,10 +23,24 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
 
     public void PostConfigure(string? name, KestrelServerOptions options)
     {
-        if (!server.IsActive)
+        IConfigurationSection[] sections = options.ConfigurationLoader is { } loader ? [.. KtlsConfiguration.Endpoints(loader.Configuration)] : [];
+        if (!KestrelInternals.IsAvailable)
         {
-            return;
+            foreach (IConfigurationSection section in sections)
+            {
+                KtlsOptions wanted = server.CreateOptions();
+                KtlsConfiguration.Bind(section, wanted);
+                server.Refuse(section.Path, KtlsFallbackReason.KestrelNotSupported, wanted);
+            }
         }
+        else if (server.IsActive || sections.Length != 0)
+        {
+            InsertEverywhere(options);
+        }
+    }
+
+    private void InsertEverywhere(KestrelServerOptions options)
+    {
 
         foreach (ListenOptions endpoint in KestrelInternals.EndpointsOf(options))
         {
@@ -51,20 +66,22 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
         bool isNew = !_configurations.TryGetValue(endpoint, out EndpointConfiguration? configuration);
         if (isNew)
         {
-            configuration = new EndpointConfiguration(server.CreateOptions());
+            configuration = new EndpointConfiguration(server.CreateRequestedOptions);
             _configurations.Add(endpoint, configuration);
         }
 
-        configure?.Invoke(configuration!.Options);
+        if (configure is not null)
+        {
+            configuration!.Changes.Add(configure);
+        }
+
         if (!KestrelInternals.IsAvailable)
         {
-            server.Refuse(endpoint.ToString()!, KtlsFallbackReason.KestrelNotSupported, configuration!.Options);
+            server.Refuse(endpoint.ToString()!, KtlsFallbackReason.KestrelNotSupported, configuration!.CreateOptions(null));
         }
         else if (isNew)
         {
-            // First in the list, so it is built after all other middleware of the endpoint.
             InsertTlsMiddleware(endpoint);
-            KestrelInternals.MiddlewareOf(endpoint).Insert(0, next => Verify(endpoint, configuration!, next));
         }
     }
 
@@ -79,7 +96,25 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
         {
             middleware.Insert(i, next => Build(endpoint, next));
         }
+
+        // First in the list, so it is built after all other middleware of the endpoint.
+        middleware.Insert(0, next => Find(endpoint) is { } configuration ? Verify(endpoint, configuration, next) : next);
     }
+
+    /// <summary>Returns what the code or the configuration says about an endpoint, or null if it has the server's options.</summary>
+    private EndpointConfiguration? Find(ListenOptions endpoint)
+    {
+        if (!_configurations.TryGetValue(endpoint, out EndpointConfiguration? configuration) && SectionOf(endpoint) is not null)
+        {
+            configuration = new EndpointConfiguration(server.CreateOptions);
+            _configurations.Add(endpoint, configuration);
+        }
+
+        return configuration;
+    }
+
+    private static IConfigurationSection? SectionOf(ListenOptions endpoint) =>
+        KestrelInternals.SectionOf(endpoint)?.GetSection(KtlsConfiguration.Key) is { } section && section.Exists() ? section : null;
 
     private ConnectionDelegate Build(ListenOptions endpoint, ConnectionDelegate next)
     {
@@ -90,10 +125,14 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
         }
 
         KtlsOptions options = server.Options;
-        if (_configurations.TryGetValue(endpoint, out EndpointConfiguration? configuration))
+        if (Find(endpoint) is { } configuration)
         {
-            options = configuration.Options;
+            options = configuration.CreateOptions(SectionOf(endpoint));
             configuration.HasHttps = true;
+        }
+        else if (!server.IsActive)
+        {
+            return next;
         }
 
         string text = endpoint.ToString()!;
@@ -125,21 +164,24 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
     /// <summary>Checks, when all of the endpoint's middleware is built, whether UseHttps was among it.</summary>
     private ConnectionDelegate Verify(ListenOptions endpoint, EndpointConfiguration configuration, ConnectionDelegate next)
     {
-        if (configuration.HasHttps)
+        if (configuration.HasHttps || configuration.IsVerified)
         {
             return next;
         }
 
+        // Two calls of UseKernelTls have each inserted this step.
+        configuration.IsVerified = true;
         string text = endpoint.ToString()!;
         return KestrelInternals.IsHttps(endpoint)
             ? UseStockTls(
                 text,
                 new EngineChoice(KtlsFallbackReason.EndpointNotFound, KtlsFallbackReason.EndpointNotFound),
-                configuration.Options,
+                configuration.CreateOptions(SectionOf(endpoint)),
                 next)
-            : throw new InvalidOperationException(
-                $"UseKernelTls was called for {text}, which does not use UseHttps. Call UseHttps for it, or call UseKernelTls on the web "
-                + "host's builder for all endpoints that use UseHttps.");
+            : throw new InvalidOperationException(SectionOf(endpoint) is { } section
+                ? $"{section.Path} has options for {text}, which does not use https. Give it an https:// URL, or remove the section."
+                : $"UseKernelTls was called for {text}, which does not use UseHttps. Call UseHttps for it, or call UseKernelTls on the web "
+                    + "host's builder for all endpoints that use UseHttps.");
     }
 
     private ConnectionDelegate UseStockTls(string endpoint, EngineChoice choice, KtlsOptions options, ConnectionDelegate next)
@@ -154,14 +196,31 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
         };
     }
 
-    /// <summary>Contains the options that <c>UseKernelTls</c> set for an endpoint.</summary>
-    private sealed class EndpointConfiguration(KtlsOptions options)
+    /// <summary>Contains what <c>UseKernelTls</c> or the configuration says about an endpoint.</summary>
+    /// <param name="basis">The function that creates the options before that.</param>
+    private sealed class EndpointConfiguration(Func<KtlsOptions> basis)
     {
-        public KtlsOptions Options => options;
+        /// <summary>Gets the delegates of the calls of <c>UseKernelTls</c>.</summary>
+        public List<Action<KtlsOptions>> Changes { get; } = [];
 
         /// <summary>
         /// Gets or sets a value that indicates whether the endpoint's UseHttps was found when its pipeline was built.
         /// </summary>
         public bool HasHttps { get; set; }
+
+        public bool IsVerified { get; set; }
+
+        /// <summary>Creates the endpoint's options: the section of the configuration changes the server's, and the code changes the result.</summary>
+        public KtlsOptions CreateOptions(IConfigurationSection? section)
+        {
+            KtlsOptions options = basis();
+            if (section is not null)
+            {
+                KtlsConfiguration.Bind(section, options);
+            }
+
+            Changes.ForEach(change => change(options));
+            return options;
+        }
     }
 }

@@ -1,5 +1,6 @@
 using KernelTls.Offload;
 using Microsoft.AspNetCore.Hosting;
+using Microsoft.Extensions.Configuration;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Http;
 
@@ -9,7 +10,8 @@ namespace KernelTls.AspNetCore;
 /// <remarks>
 /// It registers the transport, and kernel TLS for the clients of IHttpClientFactory, if <c>DOTNET_SYSTEM_NET_SECURITY_KTLS</c>,
 /// <c>DOTNET_SYSTEM_NET_SECURITY_DIRECT_OPENSSL</c> or the AppContext switch <c>System.Net.Security.Ktls</c> enables it, or if one of the
-/// variables has an invalid value, which the transport reports. If none is set, or the first is <c>0</c>, it registers nothing.
+/// variables has an invalid value, which the transport reports, or if the configuration has a section <c>KernelTls</c>, for the host or in
+/// <c>Kestrel:Endpoints:NAME</c>. Otherwise it registers nothing.
 /// </remarks>
 public sealed class KernelTlsHostingStartup : IHostingStartup
 {
@@ -17,13 +19,14 @@ public sealed class KernelTlsHostingStartup : IHostingStartup
     public void Configure(IWebHostBuilder builder)
     {
         ArgumentNullException.ThrowIfNull(builder);
-        if (Toggles.AreOn)
+        builder.ConfigureServices((context, services) =>
         {
-            builder.ConfigureServices(services =>
+            if (Toggles.AreOn || KtlsConfiguration.IsIn(context.Configuration))
             {
                 KernelTlsWebHostBuilderExtensions.AddTransport(services);
                 services.AddSingleton<IHttpMessageHandlerBuilderFilter, KtlsHandlerFilter>();
-            });
-        }
+                services.AddOptions<KtlsOptions>(KtlsHandlerFilter.OptionsName).Configure<IConfiguration>(KtlsConfiguration.BindHost);
+            }
+        });
     }
 }

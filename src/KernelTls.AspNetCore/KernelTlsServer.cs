@@ -62,10 +62,13 @@ internal sealed class KernelTlsServer
     /// </summary>
     public static KtlsFallbackReason GetFallbackReason(KtlsOptions options) => Choose(options).Reason;
 
-    /// <summary>Creates the options of an endpoint: a copy of the server's, with kernel TLS requested.</summary>
-    public KtlsOptions CreateOptions()
+    /// <summary>Creates a copy of the server's options, for an endpoint.</summary>
+    public KtlsOptions CreateOptions() => _factory.Create(OptionsName);
+
+    /// <summary>Creates a copy of the server's options, with kernel TLS requested, for an endpoint.</summary>
+    public KtlsOptions CreateRequestedOptions()
     {
-        KtlsOptions options = _factory.Create(OptionsName);
+        KtlsOptions options = CreateOptions();
         options.Mode = options.Mode == KtlsMode.Required ? KtlsMode.Required : KtlsMode.Preferred;
         return options;
     }

@@ -26,6 +26,11 @@ public static class KernelTlsWebHostBuilderExtensions
     /// <c>DOTNET_SYSTEM_NET_SECURITY_KTLS=0</c> overrides this call.
     /// </para>
     /// <para>
+    /// The section <c>KernelTls</c> of the configuration sets the options by their names before <paramref name="configure"/> changes them, and
+    /// <c>Kestrel:Endpoints:NAME:KernelTls</c> those of one endpoint of the configuration. A key or value that is not known is an
+    /// <see cref="InvalidOperationException"/> when the server starts.
+    /// </para>
+    /// <para>
     /// A single endpoint may have its own options (<see cref="KernelTlsListenOptionsExtensions.UseKernelTls"/>). The
     /// default transports serve plain http endpoints, Unix domain sockets, named pipes and HTTP/3. A transport that is
     /// registered after this call takes precedence.
@@ -41,7 +46,7 @@ public static class KernelTlsWebHostBuilderExtensions
         return builder.ConfigureServices(services =>
         {
             AddTransport(services);
-            services.Configure<KtlsOptions>(KernelTlsServer.OptionsName, options => options.Mode = KtlsMode.Preferred);
+            services.AddSingleton<HostOptionsSetup.ByCode>();
             if (configure is not null)
             {
                 services.Configure(KernelTlsServer.OptionsName, configure);
@@ -58,6 +63,7 @@ public static class KernelTlsWebHostBuilderExtensions
         }
 
         services.AddOptions();
+        services.AddSingleton<IConfigureOptions<KtlsOptions>, HostOptionsSetup>();
         services.AddSingleton<KernelTlsServer>();
         services.AddSingleton<EndpointSetup>();
         services.AddSingleton<IPostConfigureOptions<KestrelServerOptions>>(s => s.GetRequiredService<EndpointSetup>());

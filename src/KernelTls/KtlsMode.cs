@@ -24,9 +24,13 @@ public enum KtlsMode
     Disabled = 1,
 
     /// <summary>
-    /// Uses kernel TLS if possible, and otherwise what <see cref="KtlsOptions.Fallback"/> names. Never fails if
-    /// <see cref="System.Net.Security.SslStream"/> would succeed.
+    /// Uses kernel TLS if possible, and otherwise what <see cref="KtlsOptions.Fallback"/> names.
     /// </summary>
+    /// <remarks>
+    /// One kind of handshake fails that <see cref="System.Net.Security.SslStream"/> would complete: a server's options callback returns
+    /// options that only SslStream supports. OpenSSL has read the ClientHello by then, so the handshake fails with a
+    /// <see cref="KtlsNotAvailableException"/> and the reason.
+    /// </remarks>
     Preferred = 2,
 
     /// <summary>

@@ -3,9 +3,11 @@ using System.Security.Authentication;
 namespace KernelTls;
 
 /// <summary>
-/// The exception that is thrown when <see cref="KtlsMode.Required"/> is set and a direction of the connection cannot
-/// use kernel TLS.
+/// The exception that is thrown when a connection cannot use kernel TLS or OpenSSL and must not, or no longer can, fall back to SslStream.
 /// </summary>
+/// <remarks>
+/// That is the case with <see cref="KtlsMode.Required"/>, and if a server's options callback returns options that only SslStream supports.
+/// </remarks>
 public sealed class KtlsNotAvailableException : AuthenticationException
 {
     /// <summary>Initializes a new instance of the <see cref="KtlsNotAvailableException"/> class without a reason.</summary>

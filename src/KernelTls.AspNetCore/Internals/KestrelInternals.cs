@@ -2,6 +2,7 @@ using System.Runtime.CompilerServices;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
+using Microsoft.Extensions.Configuration;
 
 namespace KernelTls.AspNetCore.Internals;
 
@@ -12,18 +13,21 @@ namespace KernelTls.AspNetCore.Internals;
 /// <see cref="IsAvailable"/> is false, and every endpoint uses Kestrel's HTTPS middleware.
 /// </para>
 /// <para>
-/// They serve five purposes. They insert a middleware directly in front of Kestrel's HTTPS middleware of every
+/// They serve six purposes. They insert a middleware directly in front of Kestrel's HTTPS middleware of every
 /// endpoint, however that was created. They read that middleware's options or callback, which are complete: defaults,
 /// configuration and certificate are applied (<see cref="KestrelHttpsMiddleware"/>). They set Kestrel's own features on the
 /// connection (<see cref="KestrelTlsFeature"/>). They report handshakes in Kestrel's own metrics and events, which are
-/// omitted if those members differ (<see cref="KestrelMetrics"/>, <see cref="KestrelEvents"/>). And they repair HTTP/2
-/// streams, which are otherwise left as they are (<see cref="KestrelHttp2Stream"/>).
+/// omitted if those members differ (<see cref="KestrelMetrics"/>, <see cref="KestrelEvents"/>). They find the section of an
+/// endpoint in the configuration. And they repair HTTP/2 streams, which are otherwise left as they are (<see cref="KestrelHttp2Stream"/>).
 /// </para>
 /// </remarks>
 internal static class KestrelInternals
 {
     /// <summary>The category under which Kestrel's HTTPS middleware logs.</summary>
     public const string HttpsCategory = "Microsoft.AspNetCore.Server.Kestrel.Https.Internal.HttpsConnectionMiddleware";
+
+    private const string EndpointConfigType =
+        "Microsoft.AspNetCore.Server.Kestrel.Core.Internal.EndpointConfig, Microsoft.AspNetCore.Server.Kestrel.Core";
 
     public static bool IsAvailable => Missing.Length == 0;
 
@@ -40,6 +44,9 @@ internal static class KestrelInternals
     public static Action<ListenOptions> EndpointDefaultsOf(KestrelServerOptions server) => EndpointDefaults(server);
 
     public static List<Func<ConnectionDelegate, ConnectionDelegate>> MiddlewareOf(ListenOptions endpoint) => Middleware(endpoint);
+
+    /// <summary>Returns the section <c>Kestrel:Endpoints:NAME</c> of an endpoint of the configuration, or null, also before Kestrel has set it up.</summary>
+    public static IConfigurationSection? SectionOf(ListenOptions endpoint) => EndpointConfig(endpoint) is { } config ? ConfigSection(config) : null;
 
     /// <summary>Returns whether UseHttps was called.</summary>
     public static bool IsHttps(ListenOptions endpoint) => IsTls(endpoint);
@@ -83,6 +90,12 @@ internal static class KestrelInternals
             _ = EndpointDefaults(server);
             _ = Middleware(endpoint!).Count;
             _ = IsTls(endpoint!);
+            _ = EndpointConfig(endpoint!);
+            if (!Exists(static () => ConfigSection(null!)))
+            {
+                return "EndpointConfig.ConfigSection";
+            }
+
             _ = NewConnectionOptions(new SocketTransportOptions());
             KestrelHttpsMiddleware.TryMembers();
             KestrelTlsFeature.TryMembers();
@@ -108,6 +121,13 @@ internal static class KestrelInternals
 
     [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "get_IsTls")]
     private static extern bool IsTls(ListenOptions endpoint);
+
+    [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "get_EndpointConfig")]
+    [return: UnsafeAccessorType(EndpointConfigType)]
+    private static extern object? EndpointConfig(ListenOptions endpoint);
+
+    [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "get_ConfigSection")]
+    private static extern IConfigurationSection ConfigSection([UnsafeAccessorType(EndpointConfigType)] object config);
 
     [UnsafeAccessor(UnsafeAccessorKind.Constructor)]
     private static extern SocketConnectionFactoryOptions NewConnectionOptions(SocketTransportOptions transport);
