@@ -23,6 +23,7 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
 
     public void PostConfigure(string? name, KestrelServerOptions options)
     {
+        bool isActive = server.IsActive;
         IConfigurationSection[] sections = options.ConfigurationLoader is { } loader ? [.. KtlsConfiguration.Endpoints(loader.Configuration)] : [];
         if (!KestrelInternals.IsAvailable)
         {
@@ -33,28 +34,10 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
                 server.Refuse(section.Path, KtlsFallbackReason.KestrelNotSupported, wanted);
             }
         }
-        else if (server.IsActive || sections.Length != 0)
+        else if (isActive || sections.Length != 0)
         {
-            InsertEverywhere(options);
+            InsertTlsMiddleware(options);
         }
-    }
-
-    private void InsertEverywhere(KestrelServerOptions options)
-    {
-
-        foreach (ListenOptions endpoint in KestrelInternals.EndpointsOf(options))
-        {
-            InsertTlsMiddleware(endpoint);
-        }
-
-        // The remaining endpoints of the configuration and those of --urls do not exist yet. They get UseHttps after
-        // their defaults.
-        Action<ListenOptions> defaults = KestrelInternals.EndpointDefaultsOf(options);
-        options.ConfigureEndpointDefaults(endpoint =>
-        {
-            defaults(endpoint);
-            InsertTlsMiddleware(endpoint);
-        });
     }
 
     /// <summary>Gives an endpoint its own options, or changes those that an earlier call gave it.</summary>
@@ -83,6 +66,23 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
         {
             InsertTlsMiddleware(endpoint);
         }
+    }
+
+    private void InsertTlsMiddleware(KestrelServerOptions options)
+    {
+        foreach (ListenOptions endpoint in KestrelInternals.EndpointsOf(options))
+        {
+            InsertTlsMiddleware(endpoint);
+        }
+
+        // The remaining endpoints of the configuration and those of --urls do not exist yet. They get UseHttps after
+        // their defaults.
+        Action<ListenOptions> defaults = KestrelInternals.EndpointDefaultsOf(options);
+        options.ConfigureEndpointDefaults(endpoint =>
+        {
+            defaults(endpoint);
+            InsertTlsMiddleware(endpoint);
+        });
     }
 
     /// <summary>
