@@ -16,7 +16,7 @@ public unsafe class NativeCallBenchmarks
     [GlobalSetup]
     public void SetUp()
     {
-        _ = KtlsPlatform.Probe().IsSupported;
+        _ = KtlsPlatform.Probe();
         _socket.Bind(new IPEndPoint(IPAddress.Loopback, 0));
         if (Bare() == 0 || WithHandle() == 0)
         {

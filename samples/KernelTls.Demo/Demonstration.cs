@@ -46,12 +46,13 @@ internal sealed class Demonstration
     /// <summary>Prints the capabilities. This makes the library's trial sockets before anything is counted.</summary>
     private void DescribePlatform()
     {
+        KtlsPlatform platform = KtlsPlatform.Probe();
         _output.WriteLine(
-            $"{RuntimeInformation.FrameworkDescription}, Linux {KtlsPlatform.KernelRelease}, {KtlsPlatform.Probe().OpenSslVersionText}");
-        _output.WriteLine(KtlsPlatform.Probe().IsSupported
+            $"{RuntimeInformation.FrameworkDescription}, Linux {KtlsPlatform.KernelRelease}, {platform.OpenSslVersionText}");
+        _output.WriteLine(platform.IsSupported
             ? "kernel TLS: supported"
-            : $"kernel TLS: not supported ({KtlsPlatform.Probe().NotSupportedReason}): {FallbackText.Of(KtlsPlatform.Probe().NotSupportedReason)}"
-                + (KtlsPlatform.Probe().NotSupportedDetail is { Length: > 0 } detail ? $" ({detail})" : ""));
+            : $"kernel TLS: not supported ({platform.NotSupportedReason}): {FallbackText.Of(platform.NotSupportedReason)}"
+                + (platform.NotSupportedDetail is { Length: > 0 } detail ? $" ({detail})" : ""));
     }
 
     private static List<string> Fallbacks(List<ConnectionFacts> ends) =>
@@ -67,6 +68,7 @@ internal sealed class Demonstration
 
     private string SumUp(RequestedMode mode, List<ConnectionFacts> ends, bool fellBack)
     {
+        KtlsPlatform platform = KtlsPlatform.Probe();
         string downloads = $"{s_protocols.Length * ProtocolRun.Downloads} downloads of {_file.Length:N0} bytes";
         switch (mode)
         {
@@ -75,13 +77,13 @@ internal sealed class Demonstration
             case RequestedMode.DirectOpenSsl:
                 return $"{downloads} over OpenSSL on the socket ({KtlsFallbackReason.NotEnabled})";
             case RequestedMode.OpenSslInstead:
-                return $"{downloads} over OpenSSL on the socket ({KtlsPlatform.Probe().NotSupportedReason})";
+                return $"{downloads} over OpenSSL on the socket ({platform.NotSupportedReason})";
         }
 
-        if (!KtlsPlatform.Probe().IsSupported)
+        if (!platform.IsSupported)
         {
             throw new DemoFailedException(
-                $"there is no kernel TLS here ({KtlsPlatform.Probe().NotSupportedReason}); {downloads} came through over the stock SslStream");
+                $"there is no kernel TLS here ({platform.NotSupportedReason}); {downloads} came through over the stock SslStream");
         }
 
         if (!ends.Exists(end => end.IsInKernel(KtlsDirections.Send) || end.IsInKernel(KtlsDirections.Receive)))

@@ -83,6 +83,12 @@ internal sealed class StreamFlow(INamedTypeSymbol ktlsStream)
 
     private void Add(ISymbol target, IOperation value)
     {
+        // Numbers and strings, which most values are: nothing to follow.
+        if (value.Type is { SpecialType: SpecialType.System_String } or { IsValueType: true, SpecialType: not SpecialType.None })
+        {
+            return;
+        }
+
         (bool isKtlsStream, List<ISymbol> symbols) = Sources(value);
         if (isKtlsStream)
         {
@@ -139,7 +145,7 @@ internal sealed class StreamFlow(INamedTypeSymbol ktlsStream)
                 case ISimpleAssignmentOperation assignment:
                     left.Push(assignment.Value);
                     break;
-                case IConditionalAccessInstanceOperation { Parent: { } } instance:
+                case IConditionalAccessInstanceOperation instance:
                     left.Push(Accessed(instance));
                     break;
                 case ILocalReferenceOperation reference:

@@ -128,7 +128,7 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
         if (Find(endpoint) is { } configuration)
         {
             options = configuration.CreateOptions(SectionOf(endpoint));
-            configuration.HasHttps = true;
+            configuration.IsSettled = true;
         }
         else if (!server.IsActive)
         {
@@ -164,13 +164,12 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
     /// <summary>Checks, when all of the endpoint's middleware is built, whether UseHttps was among it.</summary>
     private ConnectionDelegate Verify(ListenOptions endpoint, EndpointConfiguration configuration, ConnectionDelegate next)
     {
-        if (configuration.HasHttps || configuration.IsVerified)
+        if (configuration.IsSettled)
         {
             return next;
         }
 
-        // Two calls of UseKernelTls have each inserted this step.
-        configuration.IsVerified = true;
+        configuration.IsSettled = true;
         string text = endpoint.ToString()!;
         return KestrelInternals.IsHttps(endpoint)
             ? UseStockTls(
@@ -204,11 +203,10 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
         public List<Action<KtlsOptions>> Changes { get; } = [];
 
         /// <summary>
-        /// Gets or sets a value that indicates whether the endpoint's UseHttps was found when its pipeline was built.
+        /// Gets or sets a value that indicates whether the endpoint's UseHttps was found when its pipeline was built, or that it is missing
+        /// was reported: the step that reports may have been inserted twice.
         /// </summary>
-        public bool HasHttps { get; set; }
-
-        public bool IsVerified { get; set; }
+        public bool IsSettled { get; set; }
 
         /// <summary>Creates the endpoint's options: the section of the configuration changes the server's, and the code changes the result.</summary>
         public KtlsOptions CreateOptions(IConfigurationSection? section)

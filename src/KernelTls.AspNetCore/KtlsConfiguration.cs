@@ -24,12 +24,9 @@ internal static class KtlsConfiguration
 
     /// <summary>Returns whether the configuration has options for the host, or for one of Kestrel's endpoints.</summary>
     public static bool IsIn(IConfiguration configuration) =>
-        configuration.GetSection(Key).Exists() || HasEndpoint(configuration.GetSection("Kestrel"));
+        configuration.GetSection(Key).Exists() || Endpoints(configuration.GetSection("Kestrel")).Any();
 
-    /// <summary>Returns whether one of the endpoints of Kestrel's section has options.</summary>
-    public static bool HasEndpoint(IConfiguration kestrel) => Endpoints(kestrel).Any();
-
-    /// <summary>Returns the sections of the endpoints that have options.</summary>
+    /// <summary>Returns the sections of those endpoints of Kestrel's section that have options.</summary>
     public static IEnumerable<IConfigurationSection> Endpoints(IConfiguration kestrel) =>
         kestrel.GetSection("Endpoints").GetChildren().Select(e => e.GetSection(Key)).Where(s => s.Exists());
 

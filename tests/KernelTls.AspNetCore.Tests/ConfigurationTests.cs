@@ -1,6 +1,3 @@
-using System.Globalization;
-using System.Net;
-using System.Net.Sockets;
 using KernelTls.Tests;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
@@ -75,7 +72,7 @@ public class ConfigurationTests
     public async Task A_change_takes_effect_when_Kestrel_reloads(TlsMode mode)
     {
         await using Server server = await StartAsync(
-            byCode: true, [.. Section(Host, mode), (Second + ":Url", $"https://127.0.0.1:{FreePort()}"), (Second + ":KernelTls:RequireCloseNotify", "true")]);
+            byCode: true, [.. Section(Host, mode), (Second + ":Url", $"https://127.0.0.1:{Server.FreePort()}"), (Second + ":KernelTls:RequireCloseNotify", "true")]);
         using HttpClient client = Server.CreateClient("1.1", handler => handler.PooledConnectionLifetime = TimeSpan.Zero);
         await Offloads.AssertInAsync(mode, client, server.LastHttps);
 
@@ -199,12 +196,5 @@ public class ConfigurationTests
                 configure?.Invoke(builder);
             },
             application => application.Lifetime.ApplicationStopped.Register(directory.Dispose));
-    }
-
-    private static string FreePort()
-    {
-        using Socket socket = new(SocketType.Stream, ProtocolType.Tcp);
-        socket.Bind(new IPEndPoint(IPAddress.Loopback, 0));
-        return ((IPEndPoint)socket.LocalEndPoint!).Port.ToString(CultureInfo.InvariantCulture);
     }
 }

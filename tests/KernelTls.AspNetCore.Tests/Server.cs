@@ -186,6 +186,14 @@ internal sealed class Server : IAsyncDisposable
         };
     }
 
+    /// <summary>Returns a port that nothing uses, for an endpoint that is bound anew.</summary>
+    public static int FreePort()
+    {
+        using Socket reserved = new(SocketType.Stream, ProtocolType.Tcp);
+        reserved.Bind(new IPEndPoint(IPAddress.Loopback, 0));
+        return ((IPEndPoint)reserved.LocalEndPoint!).Port;
+    }
+
     public Task StopAsync(CancellationToken now = default) => _application.StopAsync(now);
 
     public async ValueTask DisposeAsync()

@@ -104,7 +104,7 @@ public sealed class SniTests : IDisposable
     [MemberData(nameof(All))]
     public async Task A_changed_configuration_is_served_without_a_restart(TlsMode mode)
     {
-        int port = FreePort();
+        int port = Server.FreePort();
         await using Server server = await StartAsync(mode, [
             .. Host("localhost", Certificates.Ecdsa), KeyValuePair.Create("Url", $"https://127.0.0.1:{port}")]);
         await using (SslStream before = await server.ConnectAsync(configure: options => options.ApplicationProtocols = s_both, port: port))
@@ -167,13 +167,6 @@ public sealed class SniTests : IDisposable
     }
 
     private static string ThumbprintOf(SslStream client) => ((X509Certificate2)client.RemoteCertificate!).Thumbprint;
-
-    private static int FreePort()
-    {
-        using Socket reserved = new(SocketType.Stream, ProtocolType.Tcp);
-        reserved.Bind(new IPEndPoint(IPAddress.Loopback, 0));
-        return ((IPEndPoint)reserved.LocalEndPoint!).Port;
-    }
 
     private static async ValueTask<Stream> ToLoopbackAsync(SocketsHttpConnectionContext context, CancellationToken cancellationToken)
     {

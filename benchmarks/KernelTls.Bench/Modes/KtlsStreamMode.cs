@@ -30,7 +30,7 @@ internal sealed class KtlsStreamMode : SslStreamMode
 
         // The library probes the kernel here, with sockets that the kernel counts. This must not happen during a
         // measurement.
-        _ = KtlsPlatform.Probe().IsSupported;
+        _ = KtlsPlatform.Probe();
     }
 
     /// <summary>Specifies the ends that use this library. The other ends use the stock stream.</summary>

@@ -53,8 +53,8 @@ internal static class InfoCommand
         InfoReport.Capability[] capabilities = [.. ReadCapabilities()];
         KtlsFallbackReason reason = platform.KernelReason;
         return new InfoReport(
-            Verdict.Of(reason, capabilities, KtlsPlatform.Probe().CanRekey, toggle),
-            KtlsPlatform.Probe().IsSupported,
+            Verdict.Of(reason, capabilities, platform.CanRekey, toggle),
+            reason == KtlsFallbackReason.None,
             reason,
             platform.Detail,
             reason == KtlsFallbackReason.ModuleMissing ? module.ToDo : Advice.On(reason),

@@ -11,7 +11,7 @@ internal static class KernelCounters
     /// </summary>
     public static SortedDictionary<string, long>? ReadFirst()
     {
-        _ = KtlsPlatform.Probe().IsSupported;
+        _ = KtlsPlatform.Probe();
         return TlsStat.Read();
     }
 

@@ -13,16 +13,17 @@ internal sealed class ServeReport(Terminal terminal)
 
     public void Listening(string address, string directory)
     {
+        KtlsPlatform platform = KtlsPlatform.Probe();
         if (terminal.IsJson)
         {
-            terminal.JsonLine(new { @event = "listening", address, directory, supported = KtlsPlatform.Probe().IsSupported, reason = KtlsPlatform.Probe().NotSupportedReason });
+            terminal.JsonLine(new { @event = "listening", address, directory, supported = platform.IsSupported, reason = platform.NotSupportedReason });
             return;
         }
 
         terminal.Line($"serving {directory} at {address}");
-        terminal.Line(KtlsPlatform.Probe().IsSupported
+        terminal.Line(platform.IsSupported
             ? $"kernel TLS is available here; {TlsStat.Path} before: {KernelCounters.Describe(KernelCounters.Changes(null, _before))}"
-            : $"no kernel TLS here, the stock SslStream is used: {Advice.Named(KtlsPlatform.Probe().NotSupportedReason)}");
+            : $"no kernel TLS here, the stock SslStream is used: {Advice.Named(platform.NotSupportedReason)}");
     }
 
     public void Opened(ServedConnections.Description connection)
