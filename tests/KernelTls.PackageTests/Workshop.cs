@@ -13,7 +13,7 @@ namespace KernelTls.PackageTests;
 /// </remarks>
 public sealed class Workshop : IDisposable
 {
-    private static readonly TimeSpan s_limit = TimeSpan.FromMinutes(8);
+    private static readonly TimeSpan s_limit = TimeSpan.FromMinutes(20);
 
     // No build server may remain and keep its parent's pipes open.
     private static readonly (string, string)[] s_environment =
