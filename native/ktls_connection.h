@@ -69,6 +69,7 @@ struct KtlsConnection
     KtlsContext* firstContext;
     SSL* ssl;
     bool inHandshake; /* KtlsNative_Handshake is running */
+    bool corked;      /* TCP_CORK is set until KtlsNative_Handshake returns */
     bool beforeHello; /* nothing has been sent: the handshake has not started or is paused at the ClientHello */
     bool established; /* the handshake has succeeded */
     bool certificateRequested; /* client: the server has sent a CertificateRequest */

@@ -3,6 +3,7 @@
 #include "ktls_call.h"
 #include "ktls_connection.h"
 #include "ktls_context.h"
+#include "ktls_socket.h"
 #include "ktls_socketbio.h"
 #include "ktls_staple.h"
 
@@ -199,6 +200,11 @@ int32_t KtlsNative_Handshake(
     connection->verifyState = state;
     connection->inHandshake = true;
     KtlsCall_DoHandshake(api, connection->ssl, false, result);
+    if (connection->corked)
+    {
+        KtlsSocket_Uncork(connection->socket);
+        connection->corked = false;
+    }
     ReadPlaintextAlert(api, connection, result);
     connection->inHandshake = false;
     connection->verify = NULL;

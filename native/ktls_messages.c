@@ -10,6 +10,11 @@
  *
  * TLS 1.3 has earlier keys, those of the handshake, which OpenSSL never gives to the kernel. A TLS 1.3 ChangeCipherSpec
  * (RFC 8446, D.4) changes no key, and one of the messages above always follows it.
+ *
+ * OpenSSL gathers a flight in a buffer, with two exceptions: each of a server's TLS 1.3 tickets, and what a TLS 1.2
+ * flight has behind the key that the kernel takes over. These would leave in segments of their own, where SslStream
+ * sends one; of two segments the kernel repeats the last one if the peer delays its acknowledgment (RFC 8985, tail loss
+ * probe). The callback therefore corks the socket before them.
  */
 #include "ktls_messages.h"
 #include "ktls_context.h"
@@ -57,6 +62,20 @@ static void CheckSockmap(const KtlsOpenSsl* api, KtlsConnection* connection)
     }
 }
 
+/* Returns whether this message, a ChangeCipherSpec or Finished, precedes records that OpenSSL would send one by one. */
+static bool PrecedesSingleRecords(
+    const KtlsOpenSsl* api, const KtlsConnection* connection, bool written, bool isCipherSpec)
+{
+    int32_t flags = connection->context->flags;
+    if (api->SSL_version(connection->ssl) != TLS1_3_VERSION)
+    {
+        return written && isCipherSpec && OffloadsSend(flags) && !connection->inSockmap;
+    }
+    /* A resumed session has one ticket. */
+    return !written && !isCipherSpec && connection->context->server && (flags & KTLS_FLAG_NO_TICKETS) == 0 &&
+           api->SSL_session_reused(connection->ssl) == 0;
+}
+
 static void OnMessage(
     int written, int version, int contentType, const void* data, size_t length, SSL* ssl, void* argument)
 {
@@ -86,8 +105,13 @@ static void OnMessage(
     {
         CheckSockmap(api, connection);
     }
-    bool limited = (connection->context->flags & (KTLS_FLAG_SEND_ONLY | KTLS_FLAG_RECEIVE_ONLY)) != 0;
     bool changesKey = isCipherSpec || type == SSL3_MT_FINISHED || type == SSL3_MT_KEY_UPDATE;
+    if (connection->inHandshake && !connection->corked && changesKey &&
+        PrecedesSingleRecords(api, connection, written != 0, isCipherSpec))
+    {
+        connection->corked = KtlsSocket_Cork(connection->socket);
+    }
+    bool limited = (connection->context->flags & (KTLS_FLAG_SEND_ONLY | KTLS_FLAG_RECEIVE_ONLY)) != 0;
     if (limited && changesKey && !connection->inSockmap)
     {
         SetKtlsOptionForNextKey(

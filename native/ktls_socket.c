@@ -57,6 +57,24 @@ bool KtlsSocket_IsInSockmap(int32_t socket)
     return received < 0 && errno == EAGAIN;
 }
 
+bool KtlsSocket_Cork(int32_t socket)
+{
+    int corked = 0;
+    socklen_t length = sizeof(corked);
+    if (getsockopt(socket, IPPROTO_TCP, TCP_CORK, &corked, &length) != 0 || corked != 0)
+    {
+        return false;
+    }
+    corked = 1;
+    return setsockopt(socket, IPPROTO_TCP, TCP_CORK, &corked, sizeof(corked)) == 0;
+}
+
+void KtlsSocket_Uncork(int32_t socket)
+{
+    int corked = 0;
+    (void)setsockopt(socket, IPPROTO_TCP, TCP_CORK, &corked, sizeof(corked));
+}
+
 int32_t KtlsNative_GetLayer(int32_t socket, int32_t* layer)
 {
     if (layer == NULL)

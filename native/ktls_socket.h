@@ -42,4 +42,11 @@ _Static_assert(sizeof(TlsCryptoInfo) == 4, "struct tls_crypto_info");
  * data is queued, because the sockmap is not detectable then. Consumes no data. */
 bool KtlsSocket_IsInSockmap(int32_t socket);
 
+/* Sets TCP_CORK (tcp(7)), so that what is written next leaves in full segments. Returns whether this call has set it.
+ */
+bool KtlsSocket_Cork(int32_t socket);
+
+/* Clears TCP_CORK, and sends what it held back. */
+void KtlsSocket_Uncork(int32_t socket);
+
 #endif
