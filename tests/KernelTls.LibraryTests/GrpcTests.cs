@@ -31,8 +31,8 @@ public sealed class GrpcTests() : LibraryTest("Grpc.Net.Client", "")
         byte[] large = await calls.AsyncUnaryCall(EchoMethod.Echo, null, default, Pattern.Take(LargeSize)).ResponseAsync.InTime("the large answer");
         Assert.Equal(LargeSize, large.Length);
         Pattern.AssertAt(0, large);
-        Assert.Equal(1, _server.Connections);
-        Assert.Equal(2, Handshakes);
+        AssertOneConnectionServed();
+        Assert.Equal(2 * _server.Connections, Handshakes);
     }
 
     [Fact]
@@ -47,8 +47,9 @@ public sealed class GrpcTests() : LibraryTest("Grpc.Net.Client", "")
         RpcException cancelled = await Assert.ThrowsAsync<RpcException>(() => waiting.ResponseAsync).InTime("the cancelled call");
         Assert.Equal(StatusCode.Cancelled, cancelled.StatusCode);
         await AssertWorksAsync(calls);
-        Assert.Equal(1, _server.Connections);
+        AssertOneConnectionServed();
 
+        int before = _server.Connections;
         await _server.StopAsync();
         await _server.StartAsync();
         try
@@ -62,7 +63,7 @@ public sealed class GrpcTests() : LibraryTest("Grpc.Net.Client", "")
             await AssertWorksAsync(calls);
         }
 
-        Assert.Equal(2, _server.Connections);
+        Assert.InRange(_server.Connections, before + 1, before + 2);
     }
 
     protected override async Task StartAsync() => _server = await WebServer.StartedAsync(
@@ -76,6 +77,18 @@ public sealed class GrpcTests() : LibraryTest("Grpc.Net.Client", "")
     protected override async Task StopAsync() => await _server.DisposeAsync();
 
     private GrpcChannel Channel() => GrpcChannel.ForAddress(_server.Address);
+
+    /// <summary>Asserts that no call has ended a connection, and that the channel has opened one, or two by HttpClient's race.</summary>
+    /// <remarks>
+    /// A channel permits several HTTP/2 connections. HttpClient gives a new connection to the request that waits for it before it puts the
+    /// connection into its pool. A request between the two finds the pool empty and opens another connection. This does not depend on the
+    /// stream: beside a load it happened in 1 of 2,000 runs with the stock stream.
+    /// </remarks>
+    private void AssertOneConnectionServed()
+    {
+        Assert.InRange(_server.Connections, 1, 2);
+        Assert.Equal(0, _server.Ended);
+    }
 
     private static async Task AssertWorksAsync(CallInvoker calls)
     {

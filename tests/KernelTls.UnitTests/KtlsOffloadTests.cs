@@ -1,3 +1,5 @@
+using KernelTls.Offload;
+
 namespace KernelTls.UnitTests;
 
 public class KtlsOffloadTests
@@ -31,4 +33,31 @@ public class KtlsOffloadTests
     public void One_direction_in_the_kernel_is_not_complete() =>
         Assert.False(new KtlsOffload(
             KtlsDataPath.OpenSsl, KtlsFallbackReason.KernelRefused, KtlsDataPath.Kernel, KtlsFallbackReason.None).IsComplete);
+
+    [Fact]
+    public void Values_are_equal_if_every_property_is()
+    {
+        KtlsOffload[] values =
+        [
+            new(KtlsDataPath.Kernel, KtlsFallbackReason.None, KtlsDataPath.Kernel, KtlsFallbackReason.None),
+            new(KtlsDataPath.Hardware, KtlsFallbackReason.None, KtlsDataPath.Kernel, KtlsFallbackReason.None),
+            new(KtlsDataPath.Kernel, KtlsFallbackReason.KernelRefused, KtlsDataPath.Kernel, KtlsFallbackReason.None),
+            new(KtlsDataPath.Kernel, KtlsFallbackReason.None, KtlsDataPath.OpenSsl, KtlsFallbackReason.None),
+            new(KtlsDataPath.Kernel, KtlsFallbackReason.None, KtlsDataPath.Kernel, KtlsFallbackReason.OpenSslTooOld),
+            KtlsOffload.Managed(new EngineChoice(KtlsFallbackReason.NotSocketStream, KtlsFallbackReason.NotSocketStream)),
+            KtlsOffload.Managed(new EngineChoice(KtlsFallbackReason.NotSocketStream, KtlsFallbackReason.OpenSslTooOld)),
+        ];
+
+        for (int i = 0; i < values.Length; i++)
+        {
+            for (int j = 0; j < values.Length; j++)
+            {
+                Assert.Equal(i == j, values[i] == values[j]);
+                Assert.Equal(i != j, values[i] != values[j]);
+                Assert.Equal(i == j, values[i].Equals((object)values[j]));
+            }
+        }
+
+        Assert.False(values[0].Equals("send=kernel receive=kernel"));
+    }
 }

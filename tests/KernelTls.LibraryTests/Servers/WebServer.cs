@@ -22,11 +22,15 @@ internal sealed class WebServer(
     private readonly ReservedPort _port = new();
     private WebApplication? _application;
     private int _connections;
+    private int _ended;
 
     public Uri Address => new($"https://127.0.0.1:{_port.Number}");
 
     /// <summary>Gets the number of accepted connections.</summary>
     public int Connections => Volatile.Read(ref _connections);
+
+    /// <summary>Gets the number of accepted connections that have ended.</summary>
+    public int Ended => Volatile.Read(ref _ended);
 
     public static async Task<WebServer> StartedAsync(Action<IServiceCollection>? services = null, Action<WebApplication>? endpoints = null)
     {
@@ -47,10 +51,17 @@ internal sealed class WebServer(
             kestrel.Listen(IPAddress.Loopback, _port.Number, listen =>
             {
                 listen.Protocols = protocols;
-                listen.Use(next => connection =>
+                listen.Use(next => async connection =>
                 {
                     Interlocked.Increment(ref _connections);
-                    return next(connection);
+                    try
+                    {
+                        await next(connection);
+                    }
+                    finally
+                    {
+                        Interlocked.Increment(ref _ended);
+                    }
                 });
                 listen.UseHttps(new HttpsConnectionAdapterOptions
                 {
