@@ -75,6 +75,7 @@ struct KtlsConnection
     bool certificateRequested; /* client: the server has sent a CertificateRequest */
     bool sendOffloaded;        /* once established: the kernel encrypts. It does not change afterwards. */
     bool closeNotifySent;
+    bool mayHoldRecords;     /* kernel TLS may hold records that were sent before close_notify, or close_notify */
     bool truncationAllowed;  /* OpenSSL treats a FIN as a close_notify */
     bool finReceived;        /* OpenSSL has read the end of the TCP stream */
     bool readsByShim;        /* OpenSSL reads the socket through the BIO of ktls_socketbio.h */

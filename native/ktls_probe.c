@@ -155,23 +155,7 @@ static int32_t SendPadded(int socket, uint8_t content)
     uint8_t data[PADDED_SIZE + 1];
     memset(data, content, PADDED_SIZE);
     data[PADDED_SIZE] = DATA_RECORD;
-    struct iovec vector = {data, sizeof(data)};
-    union
-    {
-        struct cmsghdr header;
-        uint8_t bytes[CMSG_SPACE(sizeof(uint8_t))];
-    } control;
-    memset(&control, 0, sizeof(control));
-    struct msghdr message;
-    memset(&message, 0, sizeof(message));
-    message.msg_iov = &vector;
-    message.msg_iovlen = 1;
-    message.msg_control = control.bytes;
-    message.msg_controllen = sizeof(control.bytes);
-    control.header.cmsg_level = SOL_TLS_LEVEL;
-    control.header.cmsg_type = TLS_SET_RECORD_TYPE;
-    control.header.cmsg_len = CMSG_LEN(sizeof(uint8_t));
-    return sendmsg(socket, &message, 0) == (ssize_t)sizeof(data) ? 0 : errno != 0 ? errno : EIO;
+    return KtlsSocket_SendRecord(socket, 0, data, sizeof(data), 0);
 }
 
 /* Returns 0 if a receive returned several padded records correctly, EBADMSG if the data is wrong, and EAGAIN if no

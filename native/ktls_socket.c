@@ -8,9 +8,24 @@
 #include <netinet/tcp.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 
 #define ULP_NAME_MAX 16 /* TCP_ULP_NAME_MAX */
+
+/* From linux/sockios.h. */
+#define SIOCOUTQ_REQUEST 0x5411
+
+/* Offsets in struct tcp_info (linux/tcp.h), which is longer than the one of some C libraries. */
+enum
+{
+    TCP_INFO_BYTES_ACKED = 120,
+    TCP_INFO_NOTSENT_BYTES = 144,
+    TCP_INFO_BYTES_SENT = 200,
+    TCP_INFO_BYTES_RETRANS = 208,
+    TCP_INFO_SIZE = 216
+};
 
 static int32_t ReadUlp(int32_t socket, KtlsSocketInfo* info)
 {
@@ -55,6 +70,58 @@ bool KtlsSocket_IsInSockmap(int32_t socket)
         received = recv(socket, &scratch, sizeof(scratch), MSG_OOB | MSG_PEEK | MSG_DONTWAIT);
     } while (received < 0 && errno == EINTR);
     return received < 0 && errno == EAGAIN;
+}
+
+bool KtlsSocket_ReadCounts(int32_t socket, KtlsTcpCounts* counts)
+{
+    uint8_t info[TCP_INFO_SIZE];
+    socklen_t length = sizeof(info);
+    if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, info, &length) != 0 || length < sizeof(info))
+    {
+        return false;
+    }
+    uint32_t notSent;
+    uint64_t sent;
+    uint64_t sentAgain;
+    memcpy(&counts->acknowledged, info + TCP_INFO_BYTES_ACKED, sizeof(counts->acknowledged));
+    memcpy(&notSent, info + TCP_INFO_NOTSENT_BYTES, sizeof(notSent));
+    memcpy(&sent, info + TCP_INFO_BYTES_SENT, sizeof(sent));
+    memcpy(&sentAgain, info + TCP_INFO_BYTES_RETRANS, sizeof(sentAgain));
+    counts->written = sent - sentAgain + notSent;
+    return true;
+}
+
+bool KtlsSocket_IsQueueEmpty(int32_t socket)
+{
+    int queued;
+    return ioctl(socket, SIOCOUTQ_REQUEST, &queued) != 0 || queued == 0;
+}
+
+int32_t KtlsSocket_SendRecord(int32_t socket, uint8_t type, const uint8_t* data, size_t length, int flags)
+{
+    struct iovec vector = {(void*)(uintptr_t)data, length};
+    union
+    {
+        struct cmsghdr header;
+        uint8_t bytes[CMSG_SPACE(sizeof(type))];
+    } control;
+    memset(&control, 0, sizeof(control));
+    control.header.cmsg_level = SOL_TLS_LEVEL;
+    control.header.cmsg_type = TLS_SET_RECORD_TYPE;
+    control.header.cmsg_len = CMSG_LEN(sizeof(type));
+    memcpy(CMSG_DATA(&control.header), &type, sizeof(type));
+    struct msghdr message;
+    memset(&message, 0, sizeof(message));
+    message.msg_iov = &vector;
+    message.msg_iovlen = 1;
+    message.msg_control = control.bytes;
+    message.msg_controllen = sizeof(control.bytes);
+    ssize_t sent;
+    do
+    {
+        sent = sendmsg(socket, &message, flags | MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    return sent < 0 ? errno : sent == (ssize_t)length ? 0 : EIO;
 }
 
 bool KtlsSocket_Cork(int32_t socket)

@@ -7,6 +7,7 @@
 #define KTLS_SOCKET_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum
@@ -41,6 +42,22 @@ _Static_assert(sizeof(TlsCryptoInfo) == 4, "struct tls_crypto_info");
 /* Returns whether a BPF sockmap has replaced the proto operations of this TCP socket. Also returns false while unread
  * data is queued, because the sockmap is not detectable then. Consumes no data. */
 bool KtlsSocket_IsInSockmap(int32_t socket);
+
+/* What TCP has done with the bytes of a connection. */
+typedef struct KtlsTcpCounts
+{
+    uint64_t written;      /* bytes that TCP has taken, from any fixed number */
+    uint64_t acknowledged; /* bytes that the peer has acknowledged, from another */
+} KtlsTcpCounts;
+
+/* Reads the counts. Returns false if the kernel does not have them (before Linux 4.19), or if this is not TCP. */
+bool KtlsSocket_ReadCounts(int32_t socket, KtlsTcpCounts* counts);
+
+/* Returns whether the peer has acknowledged all that TCP has taken. */
+bool KtlsSocket_IsQueueEmpty(int32_t socket);
+
+/* Sends a record of a type through kernel TLS. Returns 0 or an errno. */
+int32_t KtlsSocket_SendRecord(int32_t socket, uint8_t type, const uint8_t* data, size_t length, int flags);
 
 /* Sets TCP_CORK (tcp(7)), so that what is written next leaves in full segments. Returns whether this call has set it.
  */

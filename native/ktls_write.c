@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing data and close_notify with OpenSSL on an established connection.
+ * Writing data with OpenSSL on an established connection.
  */
 #include "ktls_call.h"
 #include "ktls_connection.h"
@@ -57,33 +57,6 @@ int32_t KtlsNative_Write(
         connection->moreFollows = false;
     }
     connection->writePending = result->status == KTLS_STATUS_WANT_WRITE;
-    KtlsConnection_Leave(api, connection, result);
-    return 0;
-}
-
-int32_t KtlsNative_Shutdown(KtlsConnection* connection, int32_t socket, KtlsResult* result)
-{
-    const KtlsOpenSsl* api = NULL;
-    bool ended = false;
-    int32_t checkError = KtlsConnection_EnterEstablished(connection, socket, result, &api, &ended);
-    /* A second SSL_shutdown would read until the peer's close_notify. */
-    if (checkError != 0 || ended || connection->closeNotifySent)
-    {
-        return checkError;
-    }
-
-    int returned;
-    int error;
-    do
-    {
-        KtlsResult_Begin(api, result);
-        returned = api->SSL_shutdown(connection->ssl);
-        error = errno;
-        /* 0: close_notify is sent, and the peer's has not been received. */
-        returned = returned == 0 ? 1 : returned;
-    } while (KtlsResult_Complete(api, connection->ssl, returned, error, true, result));
-
-    connection->closeNotifySent |= result->status == KTLS_STATUS_OK;
     KtlsConnection_Leave(api, connection, result);
     return 0;
 }

@@ -200,6 +200,9 @@ static void Calls_on_a_connection(void)
     CHECK_EQ(KtlsNative_Write(good, socket, NULL, 1, &result), EINVAL);
     CHECK_EQ(KtlsNative_Write(good, socket, buffer, 1, NULL), EINVAL);
     CHECK_EQ(KtlsNative_Shutdown(bad, socket, &result), EINVAL);
+    CHECK_EQ(KtlsNative_CloseSending(bad, socket, &result), EINVAL);
+    CHECK_EQ(KtlsNative_CloseSending(good, -1, &result), EBADF);
+    CHECK_EQ(KtlsNative_CloseSending(good, socket, NULL), EINVAL);
     CHECK_EQ(KtlsNative_Shutdown(good, -1, &result), EBADF);
     CHECK_EQ(KtlsNative_Shutdown(good, socket, NULL), EINVAL);
     CHECK_EQ(KtlsNative_KeyUpdate(bad, socket, 0, &result), EINVAL);
@@ -230,6 +233,7 @@ static void Calls_before_the_handshake(void)
     CHECK_EQ(KtlsNative_Read(link.client, link.pair.client, buffer, 1, &result), ENOTCONN);
     CHECK_EQ(KtlsNative_Write(link.client, link.pair.client, buffer, 1, &result), ENOTCONN);
     CHECK_EQ(KtlsNative_Shutdown(link.client, link.pair.client, &result), ENOTCONN);
+    CHECK_EQ(KtlsNative_CloseSending(link.client, link.pair.client, &result), ENOTCONN);
     CHECK_EQ(KtlsNative_KeyUpdate(link.client, link.pair.client, 0, &result), ENOTCONN);
     CHECK_EQ(KtlsNative_GetConnectionInfo(link.client, &info), 0);
     CHECK_EQ(info.protocolVersion | info.cipherSuite | info.ktlsSend | info.ktlsReceive | info.alpnLength, 0);

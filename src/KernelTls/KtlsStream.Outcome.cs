@@ -13,7 +13,7 @@ public partial class KtlsStream
     {
         if (_options.Mode == KtlsMode.Required && GetMissingReason(session.PlannedOffload) is var missing && missing != KtlsFallbackReason.None)
         {
-            session.Close();
+            session.Close(closesSocket: false);
             session.Dispose();
             throw NotAvailable(missing, DetailOf(missing));
         }

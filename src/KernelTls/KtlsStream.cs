@@ -233,7 +233,8 @@ public partial class KtlsStream : SslStream
         else if (TryBeginDispose())
         {
             // The order matters: send close_notify, close the socket to end pending operations, then free the SSL*.
-            Linger(_session?.Close() ?? true);
+            bool closesSocket = ClosesSocket;
+            Linger(_session?.Close(closesSocket) ?? true, closesSocket);
             base.Dispose(disposing);
             _session?.Dispose();
         }
@@ -247,7 +248,8 @@ public partial class KtlsStream : SslStream
     {
         if (TryBeginDispose())
         {
-            Linger(_session is not { } session || await session.CloseAsync().ConfigureAwait(false));
+            bool closesSocket = ClosesSocket;
+            Linger(_session is not { } session || await session.CloseAsync(closesSocket).ConfigureAwait(false), closesSocket);
             await base.DisposeAsync().ConfigureAwait(false);
             _session?.Dispose();
         }
@@ -260,19 +262,22 @@ public partial class KtlsStream : SslStream
     /// <summary>Sends an alert that is due, because the caller closes the socket before it disposes the stream.</summary>
     internal void SendAlert() => _session?.Receiver.SendAlert();
 
+    /// <summary>Gets a value that indicates whether disposing this stream closes the socket of its session.</summary>
+    private bool ClosesSocket => _session is { } session && !LeaveInnerStreamOpen && Owns(session.Socket);
+
     private bool TryBeginDispose() => !Interlocked.Exchange(ref _disposed, true);
 
     /// <summary>Hands the connection over if it must not end yet, and closes the socket in that case if the stream owns it.</summary>
-    private void Linger(bool isCloseNotifyDone)
+    private void Linger(bool isCloseNotifyDone, bool closesSocket)
     {
         if (LeaveInnerStreamOpen)
         {
             return;
         }
 
-        if (!isCloseNotifyDone && Owns(_session!.Socket))
+        if (!isCloseNotifyDone && closesSocket)
         {
-            _session.LingerToClose();
+            _session!.LingerToClose();
         }
         else if (_lingeringSocket is { } socket)
         {

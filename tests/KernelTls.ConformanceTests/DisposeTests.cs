@@ -307,7 +307,10 @@ public class DisposeTests
         await using TlsPair pair = await TlsPair.ConnectAsync(mode, version);
         pair.ShrinkBuffers();
         await FillAsync(pair);
+        TimeSpan limit = LingeringClose.DataLimit;
+        LingeringClose.DataLimit = TimeSpan.FromSeconds(3);
         pair.Client.Dispose();
+        LingeringClose.DataLimit = limit;
 
         // A closed socket answers by a reset.
         await Assert.ThrowsAsync<IOException>(() => Limits.Blocking(() =>

@@ -24,18 +24,22 @@ internal sealed class CloseSender(TlsConnection connection, SendGate gate, OpenS
     }
 
     /// <summary>Sends close_notify if it was not sent, without waiting, and ends all waits.</summary>
-    /// <returns>False if there is no room for it: <see cref="LingeringClose"/> may send it later.</returns>
-    public bool Close()
+    /// <param name="closesSocket">Whether the caller closes the socket next. If so, the socket's FIN follows in the same segment.</param>
+    /// <returns>
+    /// False if there is no room for it, or if kernel TLS holds records that closing the socket would discard:
+    /// <see cref="LingeringClose"/> may complete it later.
+    /// </returns>
+    public bool Close(bool closesSocket)
     {
-        bool isDone = TrySend();
+        bool isDone = TrySend(closesSocket);
         gate.EndWaits();
         return isDone;
     }
 
     /// <summary>Does the same as <see cref="Close"/>, but continues the waiting operations on other threads.</summary>
-    public async ValueTask<bool> CloseAsync()
+    public async ValueTask<bool> CloseAsync(bool closesSocket)
     {
-        bool isDone = TrySend();
+        bool isDone = TrySend(closesSocket);
         await gate.EndWaitsAsync().ConfigureAwait(false);
         return isDone;
     }
@@ -44,7 +48,7 @@ internal sealed class CloseSender(TlsConnection connection, SendGate gate, OpenS
     /// Takes the last turn. If a send is in progress, the disposal aborts it, and nothing is sent: the peer must detect a truncation. A
     /// failure ends the attempt, because the connection ends anyway.
     /// </summary>
-    private bool TrySend()
+    private bool TrySend(bool closesSocket)
     {
         if (!gate.TryEnter())
         {
@@ -53,15 +57,21 @@ internal sealed class CloseSender(TlsConnection connection, SendGate gate, OpenS
 
         try
         {
-            if (!gate.IsOpen)
+            // After ShutdownAsync, kernel TLS may still hold what was sent before.
+            if (!gate.IsOpen && !(closesSocket && gate.IsClosed))
             {
                 return true;
             }
 
-            gate.Close();
+            if (gate.IsOpen)
+            {
+                gate.Close();
+            }
+
             if (!connection.IsSocketClosed)
             {
-                return connection.Shutdown().Status != NativeStatus.WantWrite;
+                NativeResult result = closesSocket ? connection.CloseSending() : connection.Shutdown();
+                return result.Status != NativeStatus.WantWrite;
             }
         }
         catch (Exception e) when (e is ObjectDisposedException or IOException)

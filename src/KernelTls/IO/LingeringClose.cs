@@ -1,3 +1,4 @@
+using System.Diagnostics;
 using System.Net.Sockets;
 using KernelTls.Interop;
 
@@ -9,7 +10,12 @@ namespace KernelTls.IO;
 /// Closing a socket with unread data, or data that arrives after that, resets the connection (RFC 1122, section
 /// 4.2.2.13). The peer may then lose what it has not read yet: the alert that ended a handshake, or the last responses of
 /// HTTP/2. This end therefore sends its FIN and discards incoming data until the peer closes as well, for at most one
-/// second and at most 256 KiB. Before that, close_notify may wait three seconds for space in the send buffer.
+/// second and at most 256 KiB.
+/// </para>
+/// <para>
+/// Before that, close_notify may wait for space in the send buffer, and kernel TLS may hold records that TCP has no space for: it would
+/// discard them with the socket, although writing them has succeeded. Both wait while the peer acknowledges data. If it acknowledges
+/// nothing, close_notify waits for three seconds, and data for as long as TCP keeps that of a closed socket, about a minute.
 /// </para>
 /// <para>
 /// All that happens on another descriptor of the socket, which this class owns. The stream's own is closed at once. At
@@ -25,6 +31,8 @@ internal sealed class LingeringClose
     private const int MaxBytes = 256 * 1024;
 
     private static readonly TimeSpan s_closeLimit = TimeSpan.FromSeconds(3);
+    private static readonly TimeSpan s_leastPause = TimeSpan.FromMilliseconds(10);
+    private static readonly TimeSpan s_mostPause = TimeSpan.FromMilliseconds(500);
     private static readonly TimeSpan s_limit = TimeSpan.FromSeconds(1);
 
     private static readonly Lock s_lock = new();
@@ -32,18 +40,24 @@ internal sealed class LingeringClose
 
     private readonly Socket _socket;
     private readonly TlsConnection? _connection;
+    private readonly TimeSpan _limit;
     private readonly LinkedListNode<LingeringClose> _node;
     private readonly TaskCompletionSource _ended = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private long _bytesLeft = MaxBytes;
 
     /// <param name="socket">The other descriptor.</param>
     /// <param name="connection">The connection that must still send close_notify, or <see langword="null"/>.</param>
-    private LingeringClose(Socket socket, TlsConnection? connection)
+    /// <param name="limit">The time that the connection waits for a peer that acknowledges nothing.</param>
+    private LingeringClose(Socket socket, TlsConnection? connection, TimeSpan limit)
     {
         _socket = socket;
         _connection = connection;
+        _limit = limit;
         _node = new LinkedListNode<LingeringClose>(this);
     }
+
+    /// <summary>Gets or sets the time that data which kernel TLS may hold waits for a peer that acknowledges nothing. Tests shorten it.</summary>
+    public static TimeSpan DataLimit { get; set; } = TimeSpan.FromMinutes(1);
 
     /// <summary>Gets the number of connections that are open after their streams were disposed.</summary>
     public static int Count
@@ -76,7 +90,7 @@ internal sealed class LingeringClose
                     socket.Dispose();
                 }
 
-                new LingeringClose(other, null) { _bytesLeft = left }.Start();
+                new LingeringClose(other, null, default) { _bytesLeft = left }.Start();
             }
         }
         catch (Exception e) when (e is SocketException or ObjectDisposedException)
@@ -85,11 +99,14 @@ internal sealed class LingeringClose
         }
     }
 
-    /// <summary>Sends close_notify as soon as there is room for it, and then does the same as <see cref="Begin"/>.</summary>
+    /// <summary>
+    /// Sends close_notify as soon as there is room for it and kernel TLS holds no record, and then does the same as <see cref="Begin"/>.
+    /// </summary>
     /// <param name="socket">The stream's socket, which the stream owns. It is closed.</param>
     /// <param name="connection">The connection. If the result is true, it is freed with the other descriptor.</param>
+    /// <param name="mayHoldData">Whether kernel TLS sends, and may hold data besides close_notify.</param>
     /// <returns>False if there is no other descriptor. Nothing was changed then.</returns>
-    public static bool TryBegin(Socket socket, TlsConnection connection)
+    public static bool TryBegin(Socket socket, TlsConnection connection, bool mayHoldData)
     {
         Socket? other = null;
         TlsConnection? moved = null;
@@ -108,7 +125,7 @@ internal sealed class LingeringClose
             // Reads that are pending end with the descriptor. They must not make .NET reset the connection.
             RuntimeInternals.TrackShutdown(handle);
             socket.Dispose();
-            new LingeringClose(other, moved).Start();
+            new LingeringClose(other, moved, mayHoldData ? DataLimit : s_closeLimit).Start();
             return true;
         }
         catch (Exception e) when (e is SocketException or ObjectDisposedException or IOException)
@@ -195,7 +212,7 @@ internal sealed class LingeringClose
         {
             if (_connection is not null)
             {
-                await SendCloseNotifyAsync(_connection).ConfigureAwait(false);
+                await CloseSendingAsync(_connection).ConfigureAwait(false);
                 _socket.Shutdown(SocketShutdown.Send);
             }
 
@@ -222,12 +239,27 @@ internal sealed class LingeringClose
         }
     }
 
-    private async Task SendCloseNotifyAsync(TlsConnection connection)
+    private async Task CloseSendingAsync(TlsConnection connection)
     {
-        using CancellationTokenSource limit = new(s_closeLimit);
-        while (connection.Shutdown().Status == NativeStatus.WantWrite)
+        long acknowledged = -1;
+        long progress = 0;
+        TimeSpan pause = s_leastPause;
+        while (connection.CloseSending() is { Status: NativeStatus.WantWrite } result)
         {
-            await SocketReadiness.WaitToWriteAsync(_socket.SafeHandle, limit.Token).ConfigureAwait(false);
+            if (result.Bytes != acknowledged)
+            {
+                acknowledged = result.Bytes;
+                progress = Stopwatch.GetTimestamp();
+                pause = s_leastPause;
+            }
+            else if (Stopwatch.GetElapsedTime(progress) > _limit)
+            {
+                throw new IOException("The peer has stopped reading.");
+            }
+
+            // Not a wait for space: kernel TLS may hold records while the socket has some, and no event tells when it holds none.
+            await Task.Delay(pause).ConfigureAwait(false);
+            pause = pause * 2 < s_mostPause ? pause * 2 : s_mostPause;
         }
     }
 

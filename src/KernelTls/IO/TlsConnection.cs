@@ -162,6 +162,21 @@ internal partial class TlsConnection : IDisposable
         return result;
     }
 
+    /// <summary>
+    /// Sends close_notify once, and then the socket's FIN in the same segment. WantWrite means that there is no space for it, or that
+    /// kernel TLS holds records which the FIN would cut off. Its Bytes are those that the peer has acknowledged.
+    /// </summary>
+    public unsafe NativeResult CloseSending()
+    {
+        NativeResult result;
+        lock (_lock)
+        {
+            Check(KtlsNative.KtlsNative_CloseSending(_handle, _socket, &result));
+        }
+
+        return result;
+    }
+
     /// <summary>Sends a KeyUpdate, or the response to the peer's.</summary>
     /// <returns>False if it cannot be sent without breaking the connection. Nothing was sent then.</returns>
     public virtual unsafe bool TryUpdateKey(bool requestPeer, out NativeResult result)

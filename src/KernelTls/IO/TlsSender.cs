@@ -293,10 +293,10 @@ internal sealed class TlsSender
     public Task ShutdownAsync() => _closing.ShutdownAsync();
 
     /// <inheritdoc cref="CloseSender.Close"/>
-    public bool Close() => _closing.Close();
+    public bool Close(bool closesSocket) => _closing.Close(closesSocket);
 
     /// <inheritdoc cref="CloseSender.CloseAsync"/>
-    public ValueTask<bool> CloseAsync() => _closing.CloseAsync();
+    public ValueTask<bool> CloseAsync(bool closesSocket) => _closing.CloseAsync(closesSocket);
 
     private void BeginWrite()
     {

@@ -184,24 +184,26 @@ internal sealed partial class TlsSession : IDisposable
     /// <summary>
     /// Closes the sending half and reads pending control records, so that the socket can be closed without a reset. Waits for nothing.
     /// </summary>
+    /// <param name="closesSocket"><inheritdoc cref="CloseSender.Close" path="/param"/></param>
     /// <returns>False if there was no room for close_notify. <see cref="LingerToClose"/> may send it later.</returns>
-    public bool Close()
+    public bool Close(bool closesSocket)
     {
-        bool isDone = Sender.Close();
+        bool isDone = Sender.Close(closesSocket);
         Receiver.Close();
         return isDone;
     }
 
     /// <summary>Does the same as <see cref="Close"/>, but continues the waiting operations on other threads.</summary>
-    public async ValueTask<bool> CloseAsync()
+    public async ValueTask<bool> CloseAsync(bool closesSocket)
     {
-        bool isDone = await Sender.CloseAsync().ConfigureAwait(false);
+        bool isDone = await Sender.CloseAsync(closesSocket).ConfigureAwait(false);
         Receiver.Close();
         return isDone;
     }
 
     /// <summary>Hands the socket, which the stream must own, and the SSL* over, so that close_notify is sent when there is room.</summary>
-    public void LingerToClose() => LingeringClose.TryBegin(_socket, _connection);
+    public void LingerToClose() =>
+        LingeringClose.TryBegin(_socket, _connection, mayHoldData: _offload.Send is KtlsDataPath.Kernel or KtlsDataPath.Hardware);
 
     /// <summary>Frees the SSL*. The stream first closes the session, then the socket.</summary>
     public void Dispose()

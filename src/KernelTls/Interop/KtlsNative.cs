@@ -135,6 +135,10 @@ internal static unsafe partial class KtlsNative
         SafeTlsConnectionHandle connection, SafeSocketHandle socket, NativeResult* result);
 
     [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_CloseSending(
+        SafeTlsConnectionHandle connection, SafeSocketHandle socket, NativeResult* result);
+
+    [LibraryImport(LibraryName)]
     internal static partial int KtlsNative_KeyUpdate(
         SafeTlsConnectionHandle connection, SafeSocketHandle socket, int requestPeer, NativeResult* result);
 
