@@ -78,17 +78,13 @@ static void SendCloseNotify(const KtlsOpenSsl* api, KtlsConnection* connection, 
 static bool HasPassedAll(const KtlsOpenSsl* api, KtlsConnection* connection)
 {
     KtlsTcpCounts before;
-    if (!connection->mayHoldRecords)
+    if (!connection->mayHoldRecords || !KtlsSocket_ReadCounts(connection->socket, &before) || before.closed)
     {
         return true;
     }
     if (!KtlsSocket_IsQueueEmpty(connection->socket))
     {
         return false;
-    }
-    if (!KtlsSocket_ReadCounts(connection->socket, &before))
-    {
-        return true;
     }
     static const uint8_t closeNotify[ALERT_SIZE] = {ALERT_WARNING, ALERT_CLOSE_NOTIFY};
     int32_t error =

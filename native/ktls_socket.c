@@ -20,6 +20,7 @@
 /* Offsets in struct tcp_info (linux/tcp.h), which is longer than the one of some C libraries. */
 enum
 {
+    TCP_INFO_STATE = 0,
     TCP_INFO_BYTES_ACKED = 120,
     TCP_INFO_NOTSENT_BYTES = 144,
     TCP_INFO_BYTES_SENT = 200,
@@ -88,6 +89,7 @@ bool KtlsSocket_ReadCounts(int32_t socket, KtlsTcpCounts* counts)
     memcpy(&sent, info + TCP_INFO_BYTES_SENT, sizeof(sent));
     memcpy(&sentAgain, info + TCP_INFO_BYTES_RETRANS, sizeof(sentAgain));
     counts->written = sent - sentAgain + notSent;
+    counts->closed = info[TCP_INFO_STATE] == TCP_CLOSE;
     return true;
 }
 

@@ -48,6 +48,7 @@ typedef struct KtlsTcpCounts
 {
     uint64_t written;      /* bytes that TCP has taken, from any fixed number */
     uint64_t acknowledged; /* bytes that the peer has acknowledged, from another */
+    bool closed;           /* the connection was reset, or both ends have closed: nothing is sent any more */
 } KtlsTcpCounts;
 
 /* Reads the counts. Returns false if the kernel does not have them (before Linux 4.19), or if this is not TCP. */

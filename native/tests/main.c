@@ -118,6 +118,7 @@ int main(int count, char** arguments)
         g_sendFileTests,
         g_socketSendTests,
         g_closeTests,
+        g_closeSendingTests,
         g_detachTests,
         g_keyUpdateTests,
         g_sessionTests,

@@ -33,6 +33,7 @@ extern const Test g_ioTests[];
 extern const Test g_sendFileTests[];
 extern const Test g_socketSendTests[];
 extern const Test g_closeTests[];
+extern const Test g_closeSendingTests[];
 extern const Test g_detachTests[];
 extern const Test g_keyUpdateTests[];
 extern const Test g_sessionTests[];

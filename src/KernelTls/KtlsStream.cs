@@ -219,8 +219,11 @@ public partial class KtlsStream : SslStream
 
     /// <summary>Sends close_notify if it was not sent, and closes the stream. Waits for nothing that the peer does.</summary>
     /// <remarks>
-    /// If the stream owns the socket, and the send buffer has no space for close_notify, close_notify is sent in the background within
-    /// three seconds, or not at all. If this end refused the handshake, the connection stays open in the background until the
+    /// If the stream owns the socket, the peer receives all that was written, and then close_notify. What the send buffer has no space for
+    /// is sent in the background while the peer acknowledges data. Without progress it waits for three seconds, or for a minute where kernel
+    /// TLS sends, and is then discarded. A stream that does not own the socket (<c>ownsSocket: false</c>,
+    /// <c>leaveInnerStreamOpen: true</c>, a wrapper) discards close_notify at once in that case, and kernel TLS what it holds when the
+    /// owner closes the socket. If this end refused the handshake, the connection stays open in the background until the
     /// peer has closed it, for at most one second, so that the alert is not lost.
     /// </remarks>
     /// <param name="disposing"><see langword="false"/> if called by the finalizer.</param>

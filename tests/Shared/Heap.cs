@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using System.Runtime.InteropServices;
 
 namespace KernelTls.Tests;
@@ -7,11 +6,6 @@ namespace KernelTls.Tests;
 internal static partial class Heap
 {
     private const int Measurements = 3;
-
-    /// <summary>The bytes that a heap at rest may gain or lose.</summary>
-    private const long Unrest = 16 * 1024;
-
-    private static readonly TimeSpan s_pause = TimeSpan.FromMilliseconds(100);
 
     /// <summary>The differences between two medians of the same are below this.</summary>
     private const double Tolerance = 1.05;
@@ -40,29 +34,8 @@ internal static partial class Heap
         static string List(double[] values) => string.Join(", ", values.Order().Select(v => $"{v:F0}"));
     }
 
-    /// <summary>
-    /// Returns the bytes in use after a full garbage collection, when they no longer change: what was closed before may be freed later, on
-    /// a busy machine long after.
-    /// </summary>
-    public static async Task<long> MeasureAsync()
-    {
-        long last = Measure();
-        for (Stopwatch watch = Stopwatch.StartNew(); watch.Elapsed < Limits.Wait;)
-        {
-            await Task.Delay(s_pause);
-            long now = Measure();
-            if (Math.Abs(now - last) < Unrest)
-            {
-                return now;
-            }
-
-            last = now;
-        }
-
-        throw new TimeoutException($"Waited {Limits.Wait.TotalSeconds} s for the heap to stay within {Unrest} bytes.");
-    }
-
-    private static long Measure()
+    /// <summary>Returns the bytes in use after a full garbage collection.</summary>
+    public static long Measure()
     {
         for (int i = 0; i < 3; i++)
         {
