@@ -3,13 +3,13 @@
  * The end of a connection: close_notify, truncation, reset.
  */
 #include "fixture.h"
+#include "ktls_socket.h"
 #include "test.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 
 static void CheckRead(KtlsConnection* connection, int socket, int32_t status)
 {
@@ -56,29 +56,7 @@ static void Close_notify_kernel(void)
 /* Sends a record through the kernel that OpenSSL would not send. */
 static void SendRecord(int socket, uint8_t type, const uint8_t* bytes, size_t length)
 {
-    enum
-    {
-        SOL_TLS_LEVEL = 282,
-        SET_RECORD_TYPE = 1
-    };
-    union
-    {
-        struct cmsghdr header;
-        uint8_t space[CMSG_SPACE(1)];
-    } control;
-    struct iovec part = {(void*)(uintptr_t)bytes, length};
-    struct msghdr message;
-    memset(&control, 0, sizeof(control));
-    memset(&message, 0, sizeof(message));
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = &control;
-    message.msg_controllen = sizeof(control.space);
-    control.header.cmsg_level = SOL_TLS_LEVEL;
-    control.header.cmsg_type = SET_RECORD_TYPE;
-    control.header.cmsg_len = CMSG_LEN(1);
-    *CMSG_DATA(&control.header) = type;
-    CHECK_EQ(sendmsg(socket, &message, 0), (ssize_t)length);
+    CHECK_EQ(KtlsSocket_SendRecord(socket, type, bytes, length, 0), 0);
 }
 
 /* Closes as JSSE does (RFC 8446, 6.1). OpenSSL processes the close_notify without reporting it. */
