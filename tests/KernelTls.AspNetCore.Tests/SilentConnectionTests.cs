@@ -9,14 +9,9 @@ using Microsoft.AspNetCore.Server.Kestrel.Https;
 
 namespace KernelTls.AspNetCore.Tests;
 
-/// <summary>Runs alone, because it measures the memory of the process.</summary>
-[CollectionDefinition(nameof(SilentConnectionTests), DisableParallelization = true)]
-public class WithoutOtherAllocations;
-
 /// <summary>
 /// Tests that a client that has not sent a ClientHello costs an endpoint no more memory than with the stock transport and SslStream.
 /// </summary>
-[Collection(nameof(SilentConnectionTests))]
 public class SilentConnectionTests
 {
     private const int Connections = 200;
@@ -35,15 +30,16 @@ public class SilentConnectionTests
 
     [Theory]
     [MemberData(nameof(Cases))]
-    public async Task A_client_without_a_ClientHello_costs_no_more_than_on_the_stock_stack(TlsMode mode, int sent, bool callback)
-    {
-        await Heap.AssertNoMoreThanStockAsync(mode, each => MeasureAsync(each, sent, callback));
-    }
+    public Task A_client_without_a_ClientHello_costs_no_more_than_on_the_stock_stack(TlsMode mode, int sent, bool callback) =>
+        Heap.AssertNoMoreThanStockAsync(mode, sent, callback, typeof(SilentConnectionTests), nameof(Measurement));
 
-    private static async Task<double> MeasureAsync(TlsMode mode, int sent, bool callback)
+    [Fact(Explicit = true)]
+    public Task Measurement() => Heap.ReportAsync(MeasureAsync);
+
+    private static async Task<(double Bytes, IAsyncDisposable Connections)> MeasureAsync(TlsMode mode, int sent, bool callback)
     {
-        using SemaphoreSlim waiting = new(0);
-        await using Server server = await Server.StartAsync(
+        SemaphoreSlim waiting = new(0);
+        Clients clients = new(await Server.StartAsync(
             mode,
             kestrel => kestrel.Listen(IPAddress.Loopback, 0, endpoint =>
             {
@@ -62,21 +58,13 @@ public class SilentConnectionTests
                     endpoint.UseHttps(Certificates.Ecdsa, https => https.HandshakeTimeout = Limits.Wait);
                 }
             }),
-            configure: null);
+            configure: null));
 
-        List<Socket> clients = [];
-        try
-        {
-            // The first connections pay for compiled code. They stay, because the next ones would use their buffers.
-            await ConnectAsync(server, sent, waiting, clients);
-            long before = Heap.Measure();
-            await ConnectAsync(server, sent, waiting, clients);
-            return (Heap.Measure() - before) / (double)Connections;
-        }
-        finally
-        {
-            clients.ForEach(c => c.Dispose());
-        }
+        // The first connections pay for compiled code.
+        await clients.ConnectAsync(sent, waiting);
+        long before = Heap.Measure();
+        await clients.ConnectAsync(sent, waiting);
+        return ((Heap.Measure() - before) / (double)Connections, clients);
     }
 
     /// <summary>Signals when the handshake waits: it has looked at what has arrived, and has returned.</summary>
@@ -87,14 +75,26 @@ public class SilentConnectionTests
         return serving;
     }
 
-    private static async Task ConnectAsync(Server server, int sent, SemaphoreSlim waiting, List<Socket> clients)
+    /// <summary>A server and its clients that say nothing more.</summary>
+    private sealed class Clients(Server server) : IAsyncDisposable
     {
-        for (int i = 0; i < Connections; i++)
+        private readonly List<Socket> _sockets = [];
+
+        public async Task ConnectAsync(int sent, SemaphoreSlim waiting)
         {
-            Socket client = await server.ConnectSocketAsync();
-            clients.Add(client);
-            await client.SendAsync(s_hello.AsMemory(0, sent));
-            Assert.True(await waiting.WaitAsync(Limits.Wait), "the server did not take a connection");
+            for (int i = 0; i < Connections; i++)
+            {
+                Socket client = await server.ConnectSocketAsync();
+                _sockets.Add(client);
+                await client.SendAsync(s_hello.AsMemory(0, sent));
+                Assert.True(await waiting.WaitAsync(Limits.Wait), "the server did not take a connection");
+            }
+        }
+
+        public ValueTask DisposeAsync()
+        {
+            _sockets.ForEach(s => s.Dispose());
+            return server.DisposeAsync();
         }
     }
 }

@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using System.Net;
 using System.Security.Authentication;
 using KernelTls.Tests;
@@ -34,21 +33,8 @@ public class HttpClientBindingTests
 
     /// <summary>Runs woven code in a process that has OpenSSL on the socket switched on, which is decided once.</summary>
     [Fact]
-    public async Task NTLM_of_a_woven_client_is_bound_to_the_connection()
-    {
-        ProcessStartInfo start = new(
-            "dotnet",
-            [typeof(HttpClientBindingTests).Assembly.Location, "-explicit", "only", "-method", $"{typeof(HttpClientBindingTests).FullName}.{nameof(Woven)}"])
-        {
-            RedirectStandardOutput = true,
-        };
-        start.Environment[Application.DirectVariable] = "1";
-        using Process run = Process.Start(start)!;
-        string said = await run.StandardOutput.ReadToEndAsync(TestContext.Current.CancellationToken).Within(4 * Limits.Wait, "the woven client");
-        await run.WaitForExitAsync(TestContext.Current.CancellationToken).InTime("the other process to end");
-        Assert.True(run.ExitCode == 0, said);
-        Assert.Contains("Total: 1,", said, StringComparison.Ordinal);
-    }
+    public Task NTLM_of_a_woven_client_is_bound_to_the_connection() =>
+        OwnProcess.RunAsync(typeof(HttpClientBindingTests), nameof(Woven), (Application.DirectVariable, "1"));
 
     [Fact(Explicit = true)]
     public async Task Woven()

@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
@@ -22,14 +21,13 @@ public class ServerDownloadTests
     [Theory]
     [MemberData(nameof(Values))]
     public Task The_environment_decides_as_on_SslStream(string value) =>
-        RunAsync(value, "-class", typeof(ValidationPolicyTests).FullName!);
+        OwnProcess.RunAsync(typeof(ValidationPolicyTests), (Variable, value));
 
     [Theory]
     [InlineData(true, "0")]
     [InlineData(false, "1")]
-    public Task The_AppContext_switch_wins(bool isOn, string variable) => RunAsync(
-        variable,
-        "-explicit", "only", "-method", $"{typeof(ServerDownloadTests).FullName}.{(isOn ? nameof(Switch_on) : nameof(Switch_off))}");
+    public Task The_AppContext_switch_wins(bool isOn, string variable) =>
+        OwnProcess.RunAsync(typeof(ServerDownloadTests), isOn ? nameof(Switch_on) : nameof(Switch_off), (Variable, variable));
 
     [Fact(Explicit = true)]
     public Task Switch_on() => SwitchAsync(true);
@@ -46,20 +44,5 @@ public class ServerDownloadTests
             await new ValidationPolicyTests().A_server_asks_the_addresses_in_a_client_s_certificate_only_where_SslStream_does(
                 mode, System.Security.Authentication.SslProtocols.Tls13, withPolicy: false);
         }
-    }
-
-    private static async Task RunAsync(string variable, params string[] arguments)
-    {
-        ProcessStartInfo start = new("dotnet", [typeof(ServerDownloadTests).Assembly.Location, .. arguments])
-        {
-            RedirectStandardOutput = true,
-        };
-        start.Environment[Variable] = variable;
-        using Process run = Process.Start(start)!;
-        string said = await run.StandardOutput.ReadToEndAsync(TestContext.Current.CancellationToken)
-            .Within(4 * Limits.Wait, $"the tests with {Variable}={variable}");
-        await run.WaitForExitAsync(TestContext.Current.CancellationToken).InTime("the tests' process to end");
-        Assert.True(run.ExitCode == 0, said);
-        Assert.DoesNotContain("Total: 0,", said, StringComparison.Ordinal);
     }
 }

@@ -29,7 +29,7 @@ internal sealed class HandshakeCounter : EventListener
         }
     }
 
-    /// <summary>Gets the reasons of the streams that stayed stock while kernel TLS was switched on.</summary>
+    /// <summary>Gets the events of the streams that do not send by kernel TLS although it was switched on.</summary>
     public string[] Fallbacks
     {
         get
@@ -67,6 +67,11 @@ internal sealed class HandshakeCounter : EventListener
                 lock (_libraries)
                 {
                     _libraries.Add($"{eventData.Payload![^1]}");
+                    if (!Enum.TryParse($"{eventData.Payload[4]}", out KtlsFallbackReason reason)
+                        || reason is not (KtlsFallbackReason.None or KtlsFallbackReason.NotEnabled or KtlsFallbackReason.DisabledByMode))
+                    {
+                        _fallbacks.Add($"HandshakeCompleted {string.Join(' ', eventData.Payload)}");
+                    }
                 }
 
                 break;

@@ -104,6 +104,8 @@ public sealed class RedisTests(RedisServer server) : LibraryTest("StackExchange.
         {
             try
             {
+                // Both of the library's connections: a handshake of the other one would be counted in part.
+                await redis.GetSubscriber().PingAsync();
                 return await database.StringGetAsync("kept") == "by the log";
             }
             catch (Exception e) when (e is RedisConnectionException or RedisTimeoutException)
@@ -112,7 +114,7 @@ public sealed class RedisTests(RedisServer server) : LibraryTest("StackExchange.
             }
         });
 
-        Assert.InRange(Handshakes, handshakes + 1, int.MaxValue);
+        Assert.InRange(Handshakes, handshakes + 2, int.MaxValue);
     }
 
     [Fact]
