@@ -123,10 +123,10 @@ int32_t KtlsNative_CloseSending(KtlsConnection* connection, int32_t socket, Ktls
         return checkError;
     }
 
-    bool corked = false;
-    if (!connection->closeNotifySent)
+    bool corked = !connection->closeNotifySent;
+    if (corked)
     {
-        corked = KtlsSocket_Cork(socket);
+        KtlsSocket_SetCork(socket, true);
         SendCloseNotify(api, connection, result);
     }
     if (connection->closeNotifySent)
@@ -141,7 +141,8 @@ int32_t KtlsNative_CloseSending(KtlsConnection* connection, int32_t socket, Ktls
     }
     if (corked)
     {
-        KtlsSocket_Uncork(socket);
+        /* A cork of the caller's ends too: what it holds back must leave. */
+        KtlsSocket_SetCork(socket, false);
     }
     KtlsTcpCounts counts;
     if (result->status == KTLS_STATUS_WANT_WRITE && KtlsSocket_ReadCounts(socket, &counts))

@@ -564,7 +564,7 @@ KTLS_EXPORT int32_t KtlsNative_PollerDisarm(int32_t poller, int32_t socket);
 /* Reports token when the peer has shut down its sending direction (FIN) or reset the connection, and again if it resets
  * the connection after a FIN. Ignores data, and errors that leave the connection open, such as that of a record that
  * the kernel has refused. The token must not be negative. The watch ends when the last descriptor of the socket is
- * closed; it need not be removed. A second call for the same socket returns EEXIST. */
+ * closed, or by KtlsNative_PollerDisarm. A second call for the same socket returns EEXIST. */
 KTLS_EXPORT int32_t KtlsNative_PollerWatchPeer(int32_t poller, int32_t socket, int64_t token);
 
 /* Blocks until at least one token is reported. *count is set to the number of tokens, 1 to capacity (1 to 256).

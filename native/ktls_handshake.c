@@ -202,7 +202,7 @@ int32_t KtlsNative_Handshake(
     KtlsCall_DoHandshake(api, connection->ssl, false, result);
     if (connection->corked)
     {
-        KtlsSocket_Uncork(connection->socket);
+        KtlsSocket_SetCork(connection->socket, false);
         connection->corked = false;
     }
     ReadPlaintextAlert(api, connection, result);

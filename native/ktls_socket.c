@@ -134,14 +134,14 @@ bool KtlsSocket_Cork(int32_t socket)
     {
         return false;
     }
-    corked = 1;
-    return setsockopt(socket, IPPROTO_TCP, TCP_CORK, &corked, sizeof(corked)) == 0;
+    KtlsSocket_SetCork(socket, true);
+    return true;
 }
 
-void KtlsSocket_Uncork(int32_t socket)
+void KtlsSocket_SetCork(int32_t socket, bool corked)
 {
-    int corked = 0;
-    (void)setsockopt(socket, IPPROTO_TCP, TCP_CORK, &corked, sizeof(corked));
+    int value = corked ? 1 : 0;
+    (void)setsockopt(socket, IPPROTO_TCP, TCP_CORK, &value, sizeof(value));
 }
 
 int32_t KtlsNative_GetLayer(int32_t socket, int32_t* layer)

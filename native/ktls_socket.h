@@ -60,11 +60,11 @@ bool KtlsSocket_IsQueueEmpty(int32_t socket);
 /* Sends a record of a type through kernel TLS. Returns 0 or an errno. */
 int32_t KtlsSocket_SendRecord(int32_t socket, uint8_t type, const uint8_t* data, size_t length, int flags);
 
-/* Sets TCP_CORK (tcp(7)), so that what is written next leaves in full segments. Returns whether this call has set it.
- */
+/* Sets TCP_CORK (tcp(7)), so that what is written next leaves in full segments, unless it is set. Returns whether this
+ * call has set it. */
 bool KtlsSocket_Cork(int32_t socket);
 
-/* Clears TCP_CORK, and sends what it held back. */
-void KtlsSocket_Uncork(int32_t socket);
+/* Sets or removes TCP_CORK. Removing it sends what it holds back. */
+void KtlsSocket_SetCork(int32_t socket, bool corked);
 
 #endif

@@ -4,6 +4,7 @@ using System.Globalization;
 using System.Net.Sockets;
 using System.Security.Authentication;
 using System.Text.Json;
+using KernelTls.Bench.Generators;
 using KernelTls.Bench.Modes;
 using KernelTls.Bench.Report;
 using KernelTls.Bench.Scenarios;
@@ -27,9 +28,11 @@ internal static class BenchCommand
     public const int Ok = 0;
     public const int Failed = 1;
 
+    private static readonly string[] s_rows = [.. Row.All.Select(row => row.Name)];
+
     public static RootCommand Create()
     {
-        Option<string[]> scenarios = ScenarioOption();
+        Option<string[]> scenarios = ScenarioOption(s_rows);
         Option<string[]> modes = ModeOption();
         Option<string?> json = JsonOption();
         Option<bool> goals = GoalsOption();
@@ -76,10 +79,10 @@ internal static class BenchCommand
         return results.Failures.Count == 0 && (goalsHold || !goals) ? Ok : Failed;
     }
 
-    public static Option<string[]> ScenarioOption()
+    public static Option<string[]> ScenarioOption(IReadOnlyList<string> rows)
     {
-        Option<string[]> option = ListOption("--scenario", "A row of the table; default: all.", [.. Row.All.Select(row => row.Name)]);
-        option.AcceptOnlyFromAmong([.. Row.All.Select(row => row.Name)]);
+        Option<string[]> option = ListOption("--scenario", "A row of the table; default: all.", [.. rows]);
+        option.AcceptOnlyFromAmong([.. rows]);
         return option;
     }
 
@@ -181,7 +184,7 @@ internal static class BenchCommand
         Command command = new("list", "The names of rows and modes.") { Hidden = true };
         command.SetAction(_ =>
         {
-            Console.Out.WriteLine($"scenario: {string.Join(' ', Row.All.Select(row => row.Name))}");
+            Console.Out.WriteLine($"scenario: {string.Join(' ', s_rows.Concat(GeneratorRow.All.Select(row => row.Name)))}");
             Console.Out.WriteLine($"mode: {string.Join(' ', ModeTable.Names)}");
         });
         return command;
@@ -194,7 +197,7 @@ internal static class BenchCommand
     private static Command ShareCommand()
     {
         Argument<int> machines = new("machines");
-        Option<string[]> scenarios = ScenarioOption();
+        Option<string[]> scenarios = ScenarioOption(s_rows);
         Option<string[]> modes = ModeOption();
         Command command = new("share", "Rows for machines that measure at the same time.") { machines, scenarios, modes };
         command.Hidden = true;

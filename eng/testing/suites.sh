@@ -82,8 +82,8 @@ suites_of() {
         libraries)
             echo "outer KernelTls.LibraryTests Kernel -class- *.RabbitTests $mail"
             echo 'outer KernelTls.LibraryTests Stock -class *.HttpClientTests -class *.MqttTests'
-            # The benchmark's rows of libraries. OpenSSL 3.0 (Debian 12) does not put both directions into the kernel.
-            [[ $3 == bookworm-* ]] || echo 'outer KernelTls.Bench.Tests - -class *.LibraryRowTests' ;;
+            # The benchmark's rows of libraries and of load generators. OpenSSL 3.0 (Debian 12) does not put both directions into the kernel.
+            [[ $3 == bookworm-* ]] || echo 'outer KernelTls.Bench.Tests - -class *.LibraryRowTests -class *.GeneratorTests' ;;
         more-libraries)
             echo 'weekly KernelTls.LibraryTests Kernel -class *.RabbitTests'
             echo "weekly KernelTls.LibraryTests Stock -class- *.HttpClientTests -class- *.MqttTests $mail" ;;

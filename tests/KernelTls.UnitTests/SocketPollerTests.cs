@@ -40,6 +40,24 @@ public partial class SocketPollerTests
         Assert.Equal(made, poller.Descriptor);
     }
 
+    /// <summary>Otherwise the end of each connection would wake the poller's thread without need.</summary>
+    [Fact]
+    public async Task A_watch_that_is_disposed_leaves_the_poller()
+    {
+        Assert.Equal(KtlsFallbackReason.None, Platform.Current.DirectReason);
+        using SocketPair sockets = await SocketPair.ConnectAsync();
+        PeerShutdownMonitor monitor = new(sockets.Client.SafeHandle, static () => { });
+        Assert.True(IsWatched());
+
+        monitor.Dispose();
+        Assert.False(IsWatched());
+        monitor.Dispose();
+
+        // proc(5): one line per descriptor of an epoll set.
+        bool IsWatched() => File.ReadLines($"/proc/self/fdinfo/{SocketPoller.Shared.Descriptor}")
+            .Any(l => l.StartsWith("tfd:", StringComparison.Ordinal) && l.Split(' ', StringSplitOptions.RemoveEmptyEntries)[1] == $"{sockets.Client.Handle}");
+    }
+
     /// <summary>
     /// The AsyncLocals of the first connection's caller (logging scopes, activities) are neither kept alive by the
     /// poller nor visible to the reports of other connections.

@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using System.Net;
+using KernelTls.Bench.Generators;
 using KernelTls.Bench.Modes;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
@@ -11,8 +12,8 @@ using Microsoft.Extensions.Logging;
 namespace KernelTls.Bench.Servers;
 
 /// <summary>
-/// Runs Kestrel with HTTP/1.1 as an application does, either with a route for each file or as a reverse proxy. Like
-/// nginx here, it writes no log.
+/// Runs Kestrel as an application does, either with a route for each file and for what load generators request, or as a
+/// reverse proxy. Like nginx here, it writes no log.
 /// </summary>
 internal static class KestrelServer
 {
@@ -44,7 +45,6 @@ internal static class KestrelServer
         builder.WebHost.UseKestrelHttpsConfiguration().ConfigureKestrel(options =>
             options.Listen(IPAddress.Loopback, port, endpoint =>
             {
-                endpoint.Protocols = HttpProtocols.Http1;
                 server.ConfigureEndpoint(endpoint);
             }));
         server.ConfigureServer(builder.WebHost);
@@ -52,6 +52,7 @@ internal static class KestrelServer
         if (upstream is null)
         {
             MapFiles(application, ServedFiles.RootIn(directory));
+            GeneratorServer.Map(application);
         }
         else
         {

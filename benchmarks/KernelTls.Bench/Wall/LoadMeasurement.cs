@@ -14,9 +14,12 @@ namespace KernelTls.Bench.Wall;
 /// <param name="Percentile99Ratio">
 /// The median ratio of the 99th percentile to that of the stock stream in each pair. A smaller ratio is better.
 /// </param>
-/// <param name="CpuPerOp">The processor time of both ends per operation, in microseconds.</param>
+/// <param name="CpuPerOp">
+/// The processor time per operation, in microseconds: of both ends, or of the server alone if a load generator is the client.
+/// </param>
+/// <param name="CpuRatio">The median ratio of the processor time to that of the stock stream in each pair. A smaller ratio is better.</param>
 /// <param name="Contentions">
-/// The number of times that a thread waited for a managed lock, per thousand operations.
+/// The number of times that a thread waited for a managed lock, per thousand operations, or null if a load generator is the client.
 /// </param>
 /// <param name="StockContentions">The value of <paramref name="Contentions"/> for the stock stream.</param>
 /// <param name="RateRatios">The ratio of the rates of each pair, in the order of measurement.</param>
@@ -31,8 +34,9 @@ internal sealed record LoadMeasurement(
     double Percentile99,
     double Percentile99Ratio,
     double CpuPerOp,
-    double Contentions,
-    double StockContentions,
+    double CpuRatio,
+    double? Contentions,
+    double? StockContentions,
     IReadOnlyList<double> RateRatios)
 {
     /// <summary>Gets the number of pairs that failed and were measured again.</summary>
@@ -48,12 +52,19 @@ internal sealed record LoadMeasurement(
         MedianOf(pairs, pair => pair.Measured.Median, digits: 1),
         MedianOf(pairs, pair => pair.Measured.Percentile99, digits: 1),
         MedianOf(pairs, pair => pair.Measured.Percentile99 / pair.Stock.Percentile99, digits: 3),
-        MedianOf(pairs, pair => pair.Measured.CpuSeconds * 1e6 / pair.Measured.Operations, digits: 1),
-        MedianOf(pairs, pair => 1000 * pair.Measured.ContentionsPerOp, digits: 2),
-        MedianOf(pairs, pair => 1000 * pair.Stock.ContentionsPerOp, digits: 2),
+        MedianOf(pairs, pair => pair.Measured.CpuPerOp, digits: 1),
+        MedianOf(pairs, pair => pair.Measured.CpuPerOp / pair.Stock.CpuPerOp, digits: 3),
+        ContentionsOf(pairs.Select(pair => pair.Measured)),
+        ContentionsOf(pairs.Select(pair => pair.Stock)),
         [.. pairs.Select(pair => Math.Round(RatioOf(pair), 3))]);
 
     private static double RatioOf(LoadPair pair) => pair.Measured.PerSecond / pair.Stock.PerSecond;
+
+    private static double? ContentionsOf(IEnumerable<WallMeasurement> measured)
+    {
+        double[] contentions = [.. measured.Select(one => one.ContentionsPerOp).OfType<double>().Order()];
+        return contentions.Length == 0 ? null : Math.Round(1000 * contentions[contentions.Length / 2], 2);
+    }
 
     private static double MedianOf(IReadOnlyList<LoadPair> pairs, Func<LoadPair, double> figure, int digits) =>
         Math.Round(pairs.Select(figure).Order().ElementAt(pairs.Count / 2), digits);

@@ -1,5 +1,6 @@
 using System.Runtime.InteropServices;
 using System.Text.Json;
+using KernelTls.Bench.Generators;
 using KernelTls.Bench.Modes;
 using KernelTls.Bench.Report;
 using KernelTls.Bench.Scenarios;
@@ -22,12 +23,15 @@ internal sealed class LoadRun
     /// <summary>The ratio to the stock stream's rate below which a rate is a loss.</summary>
     private const double LeastRate = 0.98;
 
+    /// <summary>The ratio to the stock stream's processor time above which a processor time is a loss.</summary>
+    private const double MostProcessor = 1.00;
+
     private static readonly string[] s_everywhere = [ModeTable.Floor, ModeTable.Direct, ModeTable.DirectClient, ModeTable.DirectServer];
 
-    private readonly (Row Row, string Mode)[] _cells;
+    private readonly (string Row, string Mode)[] _cells;
     private readonly TimeSpan _length;
     private readonly TextWriter _output;
-    private readonly Func<Row, string, CancellationToken, Task<WallMeasurement>> _measure;
+    private readonly Func<string, string, CancellationToken, Task<WallMeasurement>> _measure;
 
     /// <param name="scenarios">The names of the rows. Rows that are not load are ignored.</param>
     /// <param name="modes">
@@ -37,7 +41,8 @@ internal sealed class LoadRun
     /// <param name="length">The duration of each measurement, excluding the warm-up.</param>
     /// <param name="output">The writer for a line after each row in a mode, and after each failure.</param>
     /// <param name="measure">
-    /// A function that measures a row in a mode, or <see langword="null"/> for a process of this program.
+    /// A function that measures a row in a mode, or <see langword="null"/> for a process of this program, in rows of load
+    /// generators for the server's process.
     /// </param>
     /// <exception cref="BenchFailedException">There is nothing to measure.</exception>
     public LoadRun(
@@ -45,7 +50,7 @@ internal sealed class LoadRun
         string[] modes,
         TimeSpan length,
         TextWriter output,
-        Func<Row, string, CancellationToken, Task<WallMeasurement>>? measure = null)
+        Func<string, string, CancellationToken, Task<WallMeasurement>>? measure = null)
     {
         string[] possible =
         [
@@ -54,9 +59,9 @@ internal sealed class LoadRun
         string[] chosen = [.. possible.Where(mode => modes.Length == 0 || modes.Contains(mode))];
         _cells =
         [
-            .. from row in Row.All
-               where row is { IsLoad: true, IsStorm: false, Create: not null } && scenarios.Contains(row.Name)
-               from mode in chosen
+            .. from row in Rows
+               where scenarios.Contains(row)
+               from mode in GeneratorRow.Find(row) is null ? chosen : chosen.Intersect(GeneratorRow.Modes)
                select (row, mode),
         ];
         if (_cells.Length == 0)
@@ -69,6 +74,13 @@ internal sealed class LoadRun
         _measure = measure ?? MeasureAsync;
     }
 
+    /// <summary>Gets the names of the rows: those of load with both ends in one process, and those of load generators.</summary>
+    public static IReadOnlyList<string> Rows { get; } =
+    [
+        .. Row.All.Where(row => row is { IsLoad: true, IsStorm: false, Create: not null }).Select(row => row.Name),
+        .. GeneratorRow.All.Select(row => row.Name),
+    ];
+
     /// <summary>
     /// Measures. A pair that fails is measured again and counted, because Kestrel sometimes never sends a response over
     /// HTTP/2, without TLS as well (docs/results/misses.md).
@@ -77,7 +89,7 @@ internal sealed class LoadRun
     public async Task<LoadResults> RunAsync(CancellationToken cancellationToken)
     {
         List<LoadMeasurement> rows = [];
-        foreach (IGrouping<Row, string> cells in _cells.GroupBy(cell => cell.Row, cell => cell.Mode))
+        foreach (IGrouping<string, string> cells in _cells.GroupBy(cell => cell.Row, cell => cell.Mode))
         {
             Column[] columns = [.. cells.Select(mode => new Column(mode))];
             for (int turn = 0; turn < Pairs; turn++)
@@ -105,8 +117,8 @@ internal sealed class LoadRun
     public static void Write(LoadResults results, TextWriter output)
     {
         TextTable table = new(
-            ["scenario", "mode", "a second", "stock", "ratio", "mean us", "p50 us", "p99 us", "p99 ratio", "CPU us each", "contended", "stock", "failed", "", "ratios of the pairs"],
-            2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12);
+            ["scenario", "mode", "a second", "stock", "ratio", "mean us", "p50 us", "p99 us", "p99 ratio", "CPU us each", "CPU ratio", "contended", "stock", "failed", "", "ratios of the pairs"],
+            2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13);
         foreach (LoadMeasurement row in results.Rows)
         {
             table.Add(
@@ -120,10 +132,11 @@ internal sealed class LoadRun
                 TextTable.Text($"{row.Percentile99:N1}"),
                 TextTable.Ratio(row.Percentile99Ratio),
                 TextTable.Text($"{row.CpuPerOp:N1}"),
-                TextTable.Text($"{row.Contentions:N2}"),
-                TextTable.Text($"{row.StockContentions:N2}"),
+                TextTable.Ratio(row.CpuRatio),
+                Contentions(row.Contentions),
+                Contentions(row.StockContentions),
                 TextTable.Text($"{row.Failures}"),
-                row.RateRatio < LeastRate ? "LOSES" : "",
+                row.RateRatio < LeastRate || row.CpuRatio > MostProcessor ? "LOSES" : "",
                 string.Join(' ', row.RateRatios.Select(ratio => TextTable.Text($"{ratio:F2}"))));
         }
 
@@ -131,11 +144,15 @@ internal sealed class LoadRun
         output.WriteLine($"{results.Machine}: Linux {results.Kernel}, {results.OpenSsl}, {results.Runtime}");
         table.Write(output);
         output.WriteLine();
-        output.WriteLine($"Medians of {results.Pairs} turns: the stock stream, then each mode. Both ends are in one process, over loopback. A rate below");
-        output.WriteLine(TextTable.Text($"{LeastRate:F2} of the stock stream's loses. Contended: how often a thread waited for a managed lock, in a thousand operations."));
+        output.WriteLine($"Medians of {results.Pairs} turns: the stock stream, then each mode, over loopback. In rows c100-* both ends are in one process, in");
+        output.WriteLine("the others the client is wrk, hey or h2load, and CPU is the server's. A rate below");
+        output.WriteLine(TextTable.Text($"{LeastRate:F2} of the stock stream's or a processor time above {MostProcessor:F2} of its loses. Contended: how often a thread waited"));
+        output.WriteLine("for a managed lock, in a thousand operations.");
+
+        static string Contentions(double? count) => count is { } known ? TextTable.Text($"{known:N2}") : "-";
     }
 
-    private async Task TakeTurnAsync(Row row, Column[] columns, CancellationToken cancellationToken)
+    private async Task TakeTurnAsync(string row, Column[] columns, CancellationToken cancellationToken)
     {
         WallMeasurement? stock = null;
         foreach (Column column in columns)
@@ -152,16 +169,21 @@ internal sealed class LoadRun
                 {
                     stock = null;
                     column.Failures++;
-                    _output.WriteLine($"a pair of {row.Name} {column.Mode} is measured again: {failure.Message}");
+                    _output.WriteLine($"a pair of {row} {column.Mode} is measured again: {failure.Message}");
                 }
             }
         }
     }
 
-    private async Task<WallMeasurement> MeasureAsync(Row row, string mode, CancellationToken cancellationToken)
+    private async Task<WallMeasurement> MeasureAsync(string row, string mode, CancellationToken cancellationToken)
     {
+        if (GeneratorRow.Find(row) is { } generated)
+        {
+            return await GeneratorMeasurement.MeasureAsync(generated, mode, _length, cancellationToken);
+        }
+
         string answer = await BenchProcess.RunAsync(
-            [WallCommands.Measure, row.Name, mode, $"{_length.TotalSeconds:F0}"], WallClock.LongestOf(_length), cancellationToken);
+            [WallCommands.Measure, row, mode, $"{_length.TotalSeconds:F0}"], WallClock.LongestOf(_length), cancellationToken);
         return JsonSerializer.Deserialize(answer, BenchJson.Default.WallMeasurement)!;
     }
 

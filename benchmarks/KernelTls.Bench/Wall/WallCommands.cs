@@ -16,6 +16,7 @@ internal static class WallCommands
         "wall",
         "The same by the clock, on a machine whose own kernel has kernel TLS.",
         10,
+        [.. Row.All.Select(row => row.Name)],
         NativeMachine.ReasonToRefuse,
         async (scenarios, modes, length, cancellationToken) =>
         {
@@ -28,6 +29,7 @@ internal static class WallCommands
         "load",
         "Rows of load by the clock, on any machine of its own: pairs of the stock stream and each mode that it has.",
         2,
+        LoadRun.Rows,
         NativeMachine.ReasonToRefuseClock,
         async (scenarios, modes, length, cancellationToken) =>
         {
@@ -41,6 +43,7 @@ internal static class WallCommands
     /// <param name="name">The name of the command.</param>
     /// <param name="description">The description of the command.</param>
     /// <param name="defaultSeconds">The default duration of each measurement, in seconds.</param>
+    /// <param name="rows">The names of the rows.</param>
     /// <param name="reasonToRefuse">
     /// A function that returns the reason why this machine cannot measure, or null if it can.
     /// </param>
@@ -49,10 +52,11 @@ internal static class WallCommands
         string name,
         string description,
         int defaultSeconds,
+        IReadOnlyList<string> rows,
         Func<string?> reasonToRefuse,
         Func<string[], string[], TimeSpan, CancellationToken, Task<(string Json, int ExitCode)>> run)
     {
-        Option<string[]> scenarios = BenchCommand.ScenarioOption();
+        Option<string[]> scenarios = BenchCommand.ScenarioOption(rows);
         Option<string[]> modes = BenchCommand.ModeOption();
         Option<string?> json = BenchCommand.JsonOption();
         Option<int> seconds = new("--seconds") { Description = "Of each measurement.", DefaultValueFactory = _ => defaultSeconds };

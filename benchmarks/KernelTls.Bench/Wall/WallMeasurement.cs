@@ -1,3 +1,4 @@
+using System.Text.Json.Serialization;
 using KernelTls.Bench.Report;
 
 namespace KernelTls.Bench.Wall;
@@ -30,9 +31,14 @@ internal sealed record WallMeasurement(
     string? NotCounted)
 {
     /// <summary>
-    /// Gets the number of times that a thread of this process waited for a managed lock, per operation.
+    /// Gets the number of times that a thread of this process waited for a managed lock, per operation, or null if the measured
+    /// process is another one.
     /// </summary>
-    public double ContentionsPerOp { get; init; }
+    public double? ContentionsPerOp { get; init; }
+
+    /// <summary>Gets the processor time per operation, in microseconds.</summary>
+    [JsonIgnore]
+    public double CpuPerOp => CpuSeconds * 1e6 / Operations;
 
     /// <param name="scenario">The name of the row.</param>
     /// <param name="mode">The name of the mode.</param>

@@ -55,7 +55,7 @@ internal sealed class WallRun
                 TextTable.Text($"{row.Median:N1}"),
                 TextTable.Text($"{row.Percentile99:N1}"),
                 TextTable.Text($"{row.CpuSeconds:N2}"),
-                TextTable.Text($"{row.CpuSeconds * 1e6 / row.Operations:N1}"),
+                TextTable.Text($"{row.CpuPerOp:N1}"),
                 row.SystemCallsPerOp is { } calls ? TextTable.Text($"{calls:N1}") : "-");
         }
 

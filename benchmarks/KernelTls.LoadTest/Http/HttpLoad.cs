@@ -64,7 +64,7 @@ internal sealed class HttpLoad
         }
 
         Results results = new();
-        all.AddTo(results, _schedule.Counted);
+        all.AddTo(results, _schedule, _options.ResponseSize + (_options.IsPost ? _options.RequestContentSize : 0));
         _connections.AddTo(results);
         results.AddEnvironment();
         results.Tell();

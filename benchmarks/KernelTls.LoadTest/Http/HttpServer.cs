@@ -2,6 +2,7 @@ using System.IO.Pipelines;
 using System.Net;
 using System.Net.Security;
 using KernelTls.AspNetCore;
+using KernelTls.LoadTest.Running;
 using KernelTls.LoadTest.Tls;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Connections;
@@ -24,6 +25,7 @@ internal sealed class HttpServer(HttpServerOptions options)
 
     private readonly TlsChoice _tls = new();
     private readonly ConnectionTally _tally = new();
+    private readonly WorkMeter _work = new();
     private readonly byte[] _body = new byte[options.ResponseSize];
     private KtlsOffload? _fallback;
 
@@ -36,7 +38,7 @@ internal sealed class HttpServer(HttpServerOptions options)
             await using WebApplication application = Build(address, directory);
             await application.StartAsync(cancellationToken);
             await Console.Out.WriteLineAsync($"Listening on {application.Urls.Single()}");
-            await _tally.TellWhileAsync(null, cancellationToken);
+            await _tally.TellWhileAsync(_work, null, cancellationToken);
             await application.StopAsync(CancellationToken.None);
         }
         finally
@@ -71,6 +73,7 @@ internal sealed class HttpServer(HttpServerOptions options)
         }
 
         WebApplication application = builder.Build();
+        application.Use(CountAsync);
         if (directory is not null)
         {
             File.WriteAllBytes(Path.Combine(directory, options.FileName!), new byte[options.SizeInBytes]);
@@ -105,6 +108,12 @@ internal sealed class HttpServer(HttpServerOptions options)
             _tally.End();
         }
     };
+
+    private async Task CountAsync(HttpContext context, RequestDelegate next)
+    {
+        await next(context);
+        _work.NoteOperation((context.Request.ContentLength ?? 0) + (context.Response.ContentLength ?? 0));
+    }
 
     private async Task RespondAsync(HttpContext context)
     {

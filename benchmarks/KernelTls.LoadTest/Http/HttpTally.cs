@@ -1,5 +1,6 @@
 using System.Diagnostics;
 using KernelTls.LoadTest.Report;
+using KernelTls.LoadTest.Running;
 
 namespace KernelTls.LoadTest.Http;
 
@@ -46,10 +47,15 @@ internal sealed class HttpTally
         _contentEnd.AddRange(other._contentEnd);
     }
 
-    public void AddTo(Results results, TimeSpan counted)
+    /// <param name="results">The results to which the figures are added.</param>
+    /// <param name="schedule">The time that counted.</param>
+    /// <param name="contentSize">The bytes of content of a request and its response.</param>
+    public void AddTo(Results results, Schedule schedule, long contentSize)
     {
         results.Add(Metrics.Requests, Answered);
-        results.Add(Metrics.RequestsPerSecond, Answered / counted.TotalSeconds);
+        results.Add(Metrics.RequestsPerSecond, Answered / schedule.Counted.TotalSeconds);
+        results.Add(Metrics.ContentPerSecond, (Answered - Bad) * contentSize / schedule.Counted.TotalSeconds);
+        WorkMeter.Add(results, schedule.Processor, Answered, (Answered - Bad) * contentSize);
         results.Add(Metrics.BadResponses, Bad);
         results.Add(Metrics.Errors, Errors);
         if (_headers.Count > 0)

@@ -9,6 +9,15 @@ internal static class Metrics
     public static Metric RequestsPerSecond { get; } =
         new("http/rps/mean", Operation.Avg, Operation.Sum, "Mean RPS", "Requests answered per second", "n0");
 
+    public static Metric ContentPerSecond { get; } =
+        new("http/content/mean", Operation.Avg, Operation.Sum, "Content B/s", "Bytes of request and response content per second", "n0");
+
+    public static Metric ProcessorPerRequest { get; } =
+        new("process/cpu/request", Operation.Last, Operation.Avg, "CPU us/request", "Processor time of the process per request, in microseconds", "n1");
+
+    public static Metric ProcessorPerGigabyte { get; } =
+        new("process/cpu/gb", Operation.Last, Operation.Avg, "CPU s/GB", "Processor time of the process per gigabyte of content, in seconds", "n3");
+
     public static Metric BadResponses { get; } =
         new("http/badresponses", Operation.Sum, Operation.Sum, "Bad responses", "Answers with another status or size than expected", "n0");
 
@@ -43,6 +52,9 @@ internal static class Metrics
 
     public static Metric KernelConnections { get; } =
         new("tls/connections/kernel", Operation.Max, Operation.Sum, "In the kernel", "Connections with both directions in the kernel", "n0");
+
+    public static Metric OtherConnections { get; } =
+        new("tls/connections/other", Operation.Max, Operation.Sum, "Outside the kernel", "Connections with a direction outside the kernel", "n0");
 
     public static Metric Offload { get; } =
         new("tls/offload", Operation.Last, Operation.First, "Offload", "What became of the connections, and why", "");

@@ -30,6 +30,9 @@ internal sealed class Schedule(double warmup, double duration, int kinds = 1)
     /// </summary>
     public TimeSpan Counted { get; private set; }
 
+    /// <summary>Gets the processor time of this process while operations counted. It is set when <see cref="RunAsync"/> completes.</summary>
+    public TimeSpan Processor { get; private set; }
+
     /// <summary>Records a completed operation.</summary>
     /// <param name="kind">The zero-based index of the kind of operation.</param>
     /// <returns><see langword="true"/> if the operation counts.</returns>
@@ -48,11 +51,13 @@ internal sealed class Schedule(double warmup, double duration, int kinds = 1)
         try
         {
             await Display.ShowAsync("warming up", warmup, PassAsync(warmup, _warm.Seen, running, cancellationToken));
+            TimeSpan processor = Environment.CpuUsage.TotalTime;
             long start = Stopwatch.GetTimestamp();
             _phase = Phase.Counting;
             await Display.ShowAsync("measuring", duration, PassAsync(duration, _counted.Seen, running, cancellationToken));
             _phase = Phase.Over;
             Counted = Stopwatch.GetElapsedTime(start);
+            Processor = Environment.CpuUsage.TotalTime - processor;
         }
         finally
         {

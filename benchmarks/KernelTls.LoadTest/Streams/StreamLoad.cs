@@ -57,6 +57,7 @@ internal sealed class StreamLoad(StreamClientOptions options)
 
     private void AddTo(Results results, StreamTally all, double seconds)
     {
+        WorkMeter.Add(results, _schedule.Processor, all.RoundTrips + all.Handshakes.Count, all.BytesRead + all.BytesWritten);
         switch (options.Scenario)
         {
             case StreamScenario.ReadWrite:

@@ -3,6 +3,7 @@ using System.Net.Security;
 using System.Net.Sockets;
 using System.Security.Authentication;
 using KernelTls.LoadTest.Report;
+using KernelTls.LoadTest.Running;
 using KernelTls.LoadTest.Tls;
 
 namespace KernelTls.LoadTest.Streams;
@@ -15,6 +16,7 @@ internal sealed class StreamServer(StreamServerOptions options)
 {
     private readonly TlsChoice _tls = new();
     private readonly ConnectionTally _tally = new();
+    private readonly WorkMeter _work = new();
     private readonly byte[] _data = new byte[options.SendBufferSize];
     private long _errors;
 
@@ -35,7 +37,7 @@ internal sealed class StreamServer(StreamServerOptions options)
         await Console.Out.WriteLineAsync($"Listening on {listener.LocalEndPoint}");
         await Task.WhenAll(
             AcceptAsync(listener, cancellationToken),
-            _tally.TellWhileAsync(results => results.Add(Metrics.StreamErrors, Interlocked.Read(ref _errors)), cancellationToken));
+            _tally.TellWhileAsync(_work, results => results.Add(Metrics.StreamErrors, Interlocked.Read(ref _errors)), cancellationToken));
     }
 
     private async Task AcceptAsync(Socket listener, CancellationToken cancellationToken)
@@ -100,13 +102,15 @@ internal sealed class StreamServer(StreamServerOptions options)
             while (_data.Length > 0 && !ended.IsCancellationRequested)
             {
                 await stream.WriteAsync(_data);
+                _work.NoteBytes(_data.Length);
             }
         });
         byte[] buffer = new byte[Math.Max(1, options.ReceiveBufferSize)];
         try
         {
-            while (await stream.ReadAsync(buffer) > 0)
+            while (await stream.ReadAsync(buffer) is var received and > 0)
             {
+                _work.NoteBytes(received);
                 if (options.ReceiveBufferSize == 0)
                 {
                     throw new LoadTestFailedException("the client writes, and receiveBufferSize is 0");
@@ -143,6 +147,7 @@ internal sealed class StreamServer(StreamServerOptions options)
             }
 
             await stream.WriteAsync(_data);
+            _work.NoteOperation(received + _data.Length);
         }
     }
 }

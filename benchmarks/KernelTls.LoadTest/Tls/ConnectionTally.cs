@@ -1,6 +1,7 @@
 using System.Net.Security;
 using System.Security.Authentication;
 using KernelTls.LoadTest.Report;
+using KernelTls.LoadTest.Running;
 
 namespace KernelTls.LoadTest.Tls;
 
@@ -27,6 +28,18 @@ internal sealed class ConnectionTally
     private long _open;
     private long _countOfLastLook;
     private bool _isOver;
+    private int _run;
+
+    private int Run
+    {
+        get
+        {
+            lock (_lock)
+            {
+                return _run;
+            }
+        }
+    }
 
     /// <summary>Adds a connection that has completed its handshake or that does not use TLS.</summary>
     public void Add(Stream stream)
@@ -75,6 +88,7 @@ internal sealed class ConnectionTally
         {
             results.Add(Metrics.Connections, _count);
             results.Add(Metrics.KernelConnections, _inKernel);
+            results.Add(Metrics.OtherConnections, _count - _inKernel);
             results.Add(Metrics.Offload, Describe(_offloads));
             results.Add(Metrics.Negotiated, Describe(_negotiated));
         }
@@ -84,9 +98,10 @@ internal sealed class ConnectionTally
     /// Reports the results of a server whose agent stops listening before it stops the server. The method reports once
     /// a second while the server runs. If there was no listener, it reports at the end.
     /// </summary>
+    /// <param name="work">What the server does.</param>
     /// <param name="addMore">A function that adds further results of the server.</param>
     /// <param name="cancellationToken">A token that stops the server.</param>
-    public async Task TellWhileAsync(Action<Results>? addMore, CancellationToken cancellationToken)
+    public async Task TellWhileAsync(WorkMeter work, Action<Results>? addMore, CancellationToken cancellationToken)
     {
         bool heard = false;
         using PeriodicTimer timer = new(s_interval);
@@ -95,21 +110,23 @@ internal sealed class ConnectionTally
             while (await timer.WaitForNextTickAsync(cancellationToken))
             {
                 Look();
-                heard |= Collect(addMore).TellListener();
+                work.Look(Run);
+                heard |= Collect(work, addMore).TellListener();
             }
         }
         catch (OperationCanceledException)
         {
             if (!heard)
             {
-                Collect(addMore).Tell();
+                Collect(work, addMore).Tell();
             }
         }
     }
 
-    private Results Collect(Action<Results>? addMore)
+    private Results Collect(WorkMeter work, Action<Results>? addMore)
     {
         Results results = new();
+        work.AddTo(results);
         addMore?.Invoke(results);
         AddTo(results);
         results.AddEnvironment();
@@ -123,6 +140,7 @@ internal sealed class ConnectionTally
             if (_isOver)
             {
                 _isOver = false;
+                _run++;
                 _offloads.Clear();
                 _negotiated.Clear();
                 _count = 0;

@@ -40,19 +40,19 @@ internal sealed class LingeringClose
 
     private readonly Socket _socket;
     private readonly TlsConnection? _connection;
-    private readonly TimeSpan _limit;
+    private readonly bool _mayHoldData;
     private readonly LinkedListNode<LingeringClose> _node;
     private readonly TaskCompletionSource _ended = new(TaskCreationOptions.RunContinuationsAsynchronously);
     private long _bytesLeft = MaxBytes;
 
     /// <param name="socket">The other descriptor.</param>
     /// <param name="connection">The connection that must still send close_notify, or <see langword="null"/>.</param>
-    /// <param name="limit">The time that the connection waits for a peer that acknowledges nothing.</param>
-    private LingeringClose(Socket socket, TlsConnection? connection, TimeSpan limit)
+    /// <param name="mayHoldData">Whether kernel TLS may hold data besides close_notify.</param>
+    private LingeringClose(Socket socket, TlsConnection? connection, bool mayHoldData)
     {
         _socket = socket;
         _connection = connection;
-        _limit = limit;
+        _mayHoldData = mayHoldData;
         _node = new LinkedListNode<LingeringClose>(this);
     }
 
@@ -90,7 +90,7 @@ internal sealed class LingeringClose
                     socket.Dispose();
                 }
 
-                new LingeringClose(other, null, default) { _bytesLeft = left }.Start();
+                new LingeringClose(other, connection: null, mayHoldData: false) { _bytesLeft = left }.Start();
             }
         }
         catch (Exception e) when (e is SocketException or ObjectDisposedException)
@@ -125,7 +125,7 @@ internal sealed class LingeringClose
             // Reads that are pending end with the descriptor. They must not make .NET reset the connection.
             RuntimeInternals.TrackShutdown(handle);
             socket.Dispose();
-            new LingeringClose(other, moved, mayHoldData ? DataLimit : s_closeLimit).Start();
+            new LingeringClose(other, moved, mayHoldData).Start();
             return true;
         }
         catch (Exception e) when (e is SocketException or ObjectDisposedException or IOException)
@@ -241,6 +241,7 @@ internal sealed class LingeringClose
 
     private async Task CloseSendingAsync(TlsConnection connection)
     {
+        TimeSpan limit = _mayHoldData ? DataLimit : s_closeLimit;
         long acknowledged = -1;
         long progress = 0;
         TimeSpan pause = s_leastPause;
@@ -252,15 +253,27 @@ internal sealed class LingeringClose
                 progress = Stopwatch.GetTimestamp();
                 pause = s_leastPause;
             }
-            else if (Stopwatch.GetElapsedTime(progress) > _limit)
+            else if (Stopwatch.GetElapsedTime(progress) > limit)
             {
                 throw new IOException("The peer has stopped reading.");
             }
 
-            // Not a wait for space: kernel TLS may hold records while the socket has some, and no event tells when it holds none.
-            await Task.Delay(pause).ConfigureAwait(false);
+            await PauseAsync(pause).ConfigureAwait(false);
             pause = pause * 2 < s_mostPause ? pause * 2 : s_mostPause;
         }
+    }
+
+    private async Task PauseAsync(TimeSpan pause)
+    {
+        if (_mayHoldData)
+        {
+            // Kernel TLS may hold records while the socket has space, and no event tells when it holds none.
+            await Task.Delay(pause).ConfigureAwait(false);
+            return;
+        }
+
+        using CancellationTokenSource over = new(pause);
+        await SocketReadiness.WaitToWriteAsync(_socket.SafeHandle, over.Token).ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
     }
 
     private void Close()

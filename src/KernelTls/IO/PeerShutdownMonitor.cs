@@ -8,11 +8,12 @@ namespace KernelTls.IO;
 /// </summary>
 /// <remarks>
 /// Nothing is received: data that arrived before the end can still be read. A record that the kernel refuses is not
-/// reported; it fails the next read. After Dispose there are no more reports. A watch ends by itself when the socket is
-/// closed.
+/// reported; it fails the next read. After Dispose there are no more reports, and the end of the connection does not
+/// wake the shared thread. A watch ends by itself when the socket is closed.
 /// </remarks>
 internal sealed class PeerShutdownMonitor : IDisposable
 {
+    private readonly SafeSocketHandle _socket;
     private readonly long _token;
 
     /// <summary>Initializes a new instance of the <see cref="PeerShutdownMonitor"/> class.</summary>
@@ -23,6 +24,7 @@ internal sealed class PeerShutdownMonitor : IDisposable
     public PeerShutdownMonitor(SafeSocketHandle socket, Action ended)
     {
         int poller = SocketPoller.Shared.Descriptor;
+        _socket = socket;
         _token = SocketPoller.Shared.Register(_ => ended());
         int errno = 0;
         bool isWatched = false;
@@ -45,5 +47,21 @@ internal sealed class PeerShutdownMonitor : IDisposable
         }
     }
 
-    public void Dispose() => SocketPoller.Shared.Unregister(_token);
+    public void Dispose()
+    {
+        if (!SocketPoller.Shared.Unregister(_token))
+        {
+            return;
+        }
+
+        try
+        {
+            // A failure means that there is no watch any more.
+            _ = KtlsNative.KtlsNative_PollerDisarm(SocketPoller.Shared.Descriptor, _socket);
+        }
+        catch (ObjectDisposedException)
+        {
+            // The socket is closed.
+        }
+    }
 }

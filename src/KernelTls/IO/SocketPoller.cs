@@ -55,8 +55,10 @@ internal sealed class SocketPoller
         return token;
     }
 
-    /// <summary>Removes a report. A report that is in progress may still be called.</summary>
-    public void Unregister(long token) => _reports.TryRemove(token, out _);
+    /// <summary>
+    /// Removes a report, and returns false if it was already removed or called. A report that is in progress may still be called.
+    /// </summary>
+    public bool Unregister(long token) => _reports.TryRemove(token, out _);
 
     private unsafe int Start()
     {

@@ -56,6 +56,7 @@ internal sealed partial class TlsSession : IDisposable
             ? HandshakeOptions.PublishedServerName(NativeText.Decode(info.ServerName))
             : settings.GivenHost;
 
+        bool wantsKernel = settings.Kernel.FallbackReason == KtlsFallbackReason.None;
         bool complete = info.KtlsSend != 0 && info.KtlsReceive != 0;
         OffloadFacts facts = new(
             info.Sockmap != 0 ? KtlsFallbackReason.Sockmap : settings.Kernel.FallbackReason,
@@ -65,7 +66,7 @@ internal sealed partial class TlsSession : IDisposable
             CipherSuite,
             info.KtlsSend != 0,
             info.KtlsReceive != 0,
-            PeerClosed: !complete && SocketEligibility.HasPeerClosed(socket),
+            PeerClosed: !complete && wantsKernel && SocketEligibility.HasPeerClosed(socket),
             settings.Kernel.Directions,
             ShortRecords: info.ShortRecords != 0);
         _offload = OffloadPlan.Decide(facts);

@@ -175,6 +175,9 @@ internal static unsafe partial class KtlsNative
     internal static partial int KtlsNative_PollerDisarm(int poller, int socket);
 
     [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_PollerDisarm(int poller, SafeSocketHandle socket);
+
+    [LibraryImport(LibraryName)]
     internal static partial int KtlsNative_PollerWatchPeer(int poller, SafeSocketHandle socket, long token);
 
     [LibraryImport(LibraryName)]

@@ -1,0 +1,94 @@
+using KernelTls.Bench.Generators;
+using KernelTls.Bench.Modes;
+using KernelTls.Bench.Wall;
+
+namespace KernelTls.Bench.Tests;
+
+/// <summary>Tests the rows whose client is a program that shares no code with .NET.</summary>
+public class GeneratorTests
+{
+    private const string H2LoadReport =
+        "Application protocol: h2\n\nfinished in 2.00s, 1.50 req/s, 1MB/s\nrequests: 3 total, 4 started, 3 done, 3 succeeded, 0 failed, 0 errored, 0 timeout\n";
+
+    private const string HeyHeader = "response-time,DNS+dialup,DNS,Request-write,Response-delay,Response-read,status-code,offset\n";
+
+    private static readonly string[] s_rows = ["wrk-c1-connclose", "wrk-c100-file-64k", "h2load-10x10-post-64k"];
+
+    // The lab's cells have kernel TLS, and no hey.
+    private static readonly bool s_hasKernel = KtlsPlatform.Probe().IsSupported;
+    private static readonly string[] s_modes = s_hasKernel ? [ModeTable.Kernel] : [ModeTable.Stock, ModeTable.Direct];
+
+    public static TheoryData<string, string> Cells =>
+        [.. from row in s_hasKernel ? s_rows : [.. s_rows, "hey-c100-post-1m"] from mode in s_modes select new TheoryDataRow<string, string>(row, mode)];
+
+    [Theory]
+    [MemberData(nameof(Cells))]
+    public async Task A_row_measures_the_server(string name, string mode)
+    {
+        GeneratorRow row = GeneratorRow.Find(name)!;
+        Assert.SkipUnless(
+            Environment.GetEnvironmentVariable("PATH")!.Split(':').Any(path => File.Exists(Path.Combine(path, row.Generator.Program))),
+            $"{row.Generator.Program} is not installed");
+        WallMeasurement measured = await GeneratorMeasurement.MeasureAsync(row, mode, TimeSpan.FromSeconds(1), TestContext.Current.CancellationToken);
+
+        Assert.InRange(measured.Operations, row.Connections, int.MaxValue);
+        Assert.InRange(measured.PerSecond, 1, double.MaxValue);
+        Assert.InRange(measured.Median, 1, measured.Percentile99);
+
+        // A server that works cannot use more than all processors, nor nothing.
+        Assert.InRange(measured.CpuSeconds, 0.001, 10 * Environment.ProcessorCount);
+        Assert.Null(measured.ContentionsPerOp);
+    }
+
+    [Fact]
+    public async Task A_server_in_another_mode_is_refused()
+    {
+        using Servers.ServedFiles files = new(1);
+        using Servers.ServerProcess server = await Servers.ServerProcess.StartAsync(ModeTable.Stock, files, upstream: null);
+        await GeneratorServer.VerifyAsync(ModeTable.Stock, server, files);
+        BenchFailedException refusal = await Assert.ThrowsAsync<BenchFailedException>(() => GeneratorServer.VerifyAsync(ModeTable.Direct, server, files));
+        Assert.Equal("direct: a connection is 'stock', not 'OpenSsl OpenSsl'", refusal.Message);
+    }
+
+    [Fact]
+    public void Wrk_s_report_is_read() => Assert.Equal(
+        new GeneratorReport(1000, 500, TimeSpan.FromMilliseconds(2), TimeSpan.FromMilliseconds(1.5), TimeSpan.FromMilliseconds(9)),
+        new Wrk().Read("Running 2s test\nreport: 1000 2000000 0 2000.000000 1500.000000 9000.000000\n", ""));
+
+    [Theory]
+    [InlineData("Running 2s test\n", "wrk wrote no report")]
+    [InlineData("report: 1000 2000000 3 2000.0 1500.0 9000.0\n", "wrk had 3 errors")]
+    public void Wrk_s_failure_fails(string output, string message) => AssertFails(new Wrk(), output, message);
+
+    [Fact]
+    public void H2load_s_report_is_read()
+    {
+        DirectoryInfo directory = Directory.CreateTempSubdirectory();
+        File.WriteAllText(Path.Combine(directory.FullName, "log"), "1\t200\t3000\n2\t200\t1000\n3\t200\t2000\n");
+        Assert.Equal(
+            new GeneratorReport(3, 1.5, TimeSpan.FromMilliseconds(2), TimeSpan.FromMilliseconds(2), TimeSpan.FromMilliseconds(3)),
+            new H2Load().Read(H2LoadReport, directory.FullName));
+        directory.Delete(recursive: true);
+    }
+
+    [Fact]
+    public void H2load_s_failures_fail()
+    {
+        AssertFails(new H2Load(), "", "h2load wrote no report of HTTP/2");
+        AssertFails(new H2Load(), H2LoadReport.Replace("h2\n", "http/1.1\n", StringComparison.Ordinal), "h2load wrote no report of HTTP/2");
+        AssertFails(new H2Load(), H2LoadReport.Replace("3 succeeded", "2 succeeded", StringComparison.Ordinal), "h2load had errors");
+    }
+
+    [Fact]
+    public void Hey_s_report_is_read() => Assert.Equal(
+        new GeneratorReport(2, 4, TimeSpan.FromMilliseconds(250), TimeSpan.FromMilliseconds(200), TimeSpan.FromMilliseconds(300)),
+        new Hey().Read($"{HeyHeader}0.3000,0.1,0,0,0,0,200,0.1000\n0.2000,0,0,0,0,0,200,0.4000\n", ""));
+
+    [Theory]
+    [InlineData("0.3,0.1,0,0,0,0,200,0.1\n0.2,0,0,0,0,0,503,0.4\n", "hey had an error: 0.2,0,0,0,0,0,503,0.4")]
+    [InlineData("", "hey had an error: response-time")]
+    public void Hey_s_failure_fails(string lines, string message) => AssertFails(new Hey(), HeyHeader + lines, message);
+
+    private static void AssertFails(Generator generator, string output, string message) => Assert.StartsWith(
+        message, Assert.Throws<BenchFailedException>(() => generator.Read(output, "")).Message, StringComparison.Ordinal);
+}
