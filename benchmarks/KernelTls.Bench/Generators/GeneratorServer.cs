@@ -1,3 +1,5 @@
+using System.Globalization;
+using System.Runtime;
 using KernelTls.AspNetCore;
 using KernelTls.Bench.Modes;
 using KernelTls.Bench.Servers;
@@ -6,7 +8,10 @@ using Microsoft.AspNetCore.Http;
 
 namespace KernelTls.Bench.Generators;
 
-/// <summary>Maps what load generators request from Kestrel, and asks the server for the data path of its connections.</summary>
+/// <summary>
+/// Maps what load generators request from Kestrel, and asks the server for the data path of its connections and for the methods that its
+/// runtime has compiled.
+/// </summary>
 internal static class GeneratorServer
 {
     /// <summary>The path whose responses have as many bytes as its last segment says.</summary>
@@ -16,6 +21,7 @@ internal static class GeneratorServer
     public const string UploadPath = "/upload";
 
     private const string OffloadPath = "/offload";
+    private const string CompiledPath = "/compiled";
 
     private static readonly byte[] s_bytes = new byte[1024 * 1024];
 
@@ -27,6 +33,7 @@ internal static class GeneratorServer
             await context.Response.Body.WriteAsync(s_bytes.AsMemory(0, size), context.RequestAborted);
         });
         application.MapPost(UploadPath, async context => await context.Request.Body.CopyToAsync(Stream.Null, context.RequestAborted));
+        application.MapGet(CompiledPath, () => JitInfo.GetCompiledMethodCount().ToString(CultureInfo.InvariantCulture));
         application.MapGet(OffloadPath, (HttpContext context) => Describe(context.Features.Get<IKtlsFeature>()?.Offload));
     }
 
@@ -43,14 +50,23 @@ internal static class GeneratorServer
             ModeTable.Kernel => $"{KtlsDataPath.Kernel} {KtlsDataPath.Kernel}",
             _ => Describe(null),
         };
-        using SocketsHttpHandler handler = new();
-        handler.SslOptions.CertificateChainPolicy = BenchCertificates.ReadFrom(files.FullName).CreateTrust();
-        using HttpClient client = new(handler);
-        string actual = await client.GetStringAsync($"https://{BenchCertificates.Host}:{server.Port}{OffloadPath}").InTime("the data path of a connection");
+        string actual = await AskAsync(OffloadPath, server, files);
         if (actual != expected)
         {
             throw new BenchFailedException($"{mode}: a connection is '{actual}', not '{expected}'");
         }
+    }
+
+    /// <summary>Returns how many methods the server's runtime has compiled.</summary>
+    public static async Task<long> CountCompiledMethodsAsync(ServerProcess server, ServedFiles files) =>
+        long.Parse(await AskAsync(CompiledPath, server, files), CultureInfo.InvariantCulture);
+
+    private static async Task<string> AskAsync(string path, ServerProcess server, ServedFiles files)
+    {
+        using SocketsHttpHandler handler = new();
+        handler.SslOptions.CertificateChainPolicy = BenchCertificates.ReadFrom(files.FullName).CreateTrust();
+        using HttpClient client = new(handler);
+        return await client.GetStringAsync($"https://{BenchCertificates.Host}:{server.Port}{path}").InTime($"an answer to {path}");
     }
 
     private static string Describe(KtlsOffload? offload) => offload is { } paths ? $"{paths.Send} {paths.Receive}" : "stock";
