@@ -413,10 +413,10 @@ KTLS_EXPORT int32_t KtlsNative_RequestCertificate(
 KTLS_EXPORT int32_t KtlsNative_Shutdown(KtlsConnection* connection, int32_t socket, KtlsResult* result);
 
 /* Does the same as Shutdown, and then closes the sending half of the socket (shutdown(2), SHUT_WR). close_notify and
- * the FIN share a segment, unless the application has set TCP_CORK. WANT_WRITE means that the send buffer has no space
- * for close_notify, or that kernel TLS holds records that TCP has no space for, which a FIN now would cut off. The
- * socket is unchanged then, and bytes is the number of bytes that the peer has acknowledged so far: call it again, at
- * intervals, until TCP has taken all. */
+ * the FIN share a segment. WANT_WRITE means that the send buffer has no space for close_notify, or that kernel TLS
+ * holds records that TCP has no space for, which a FIN now would cut off. The sending half is open then, without
+ * TCP_CORK, and bytes is the number of bytes that the peer has acknowledged so far: call it again, at intervals, until
+ * TCP has taken all. */
 KTLS_EXPORT int32_t KtlsNative_CloseSending(KtlsConnection* connection, int32_t socket, KtlsResult* result);
 
 /* Sends a KeyUpdate (TLS 1.3). It also answers a pending request of the peer. requestPeer 1 requests an update from the

@@ -27,9 +27,7 @@ public class GeneratorTests
     public async Task A_row_measures_the_server(string name, string mode)
     {
         GeneratorRow row = GeneratorRow.Find(name)!;
-        Assert.SkipUnless(
-            Environment.GetEnvironmentVariable("PATH")!.Split(':').Any(path => File.Exists(Path.Combine(path, row.Generator.Program))),
-            $"{row.Generator.Program} is not installed");
+        ServerTests.SkipWithout(row.Generator.Program);
         WallMeasurement measured = await GeneratorMeasurement.MeasureAsync(
             row, mode, TimeSpan.FromSeconds(1), TestContext.Current.CancellationToken, warmUpRounds: 1);
 

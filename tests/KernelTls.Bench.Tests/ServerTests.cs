@@ -69,7 +69,7 @@ public class ServerTests
         Assert.Throws<BenchFailedException>(() => ProcessClock.Read(process.Id));
     }
 
-    private static void SkipWithout(string program)
+    internal static void SkipWithout(string program)
     {
         if (!(Environment.GetEnvironmentVariable("PATH") ?? "").Split(':').Any(folder => File.Exists(Path.Combine(folder, program))))
         {

@@ -32,10 +32,10 @@ internal abstract class Generator(string program)
             {
                 Task<string> errors = process.StandardError.ReadToEndAsync(cancellationToken);
                 string output = await process.StandardOutput.ReadToEndAsync(cancellationToken).WaitAsync(length + s_tolerance, cancellationToken);
-                await process.WaitForExitAsync(cancellationToken);
+                await process.WaitForExitAsync(cancellationToken).InTime($"{program} to end");
                 return process.ExitCode == 0
                     ? Read(output, directory.FullName)
-                    : throw new BenchFailedException($"{program} ended with {process.ExitCode}: {output}{await errors}");
+                    : throw new BenchFailedException($"{program} ended with {process.ExitCode}: {output}{await errors.InTime($"the errors of {program}")}");
             }
             catch (TimeoutException)
             {
