@@ -107,6 +107,7 @@ struct KtlsConnection
     int savedVerifyMode;                /* server: restored after the request */
     uint8_t savedPeerFinished[KTLS_FINISHED_MAX]; /* server: the client's Finished before the request */
     SSL_SESSION* session; /* owned; client: the newest session that TakeSession has not returned */
+    X509* ticketIssuer;   /* owned; server: what KtlsTicketChain_GetIssuer returned last, or NULL */
 };
 
 bool KtlsConnection_IsValid(const KtlsConnection* connection);

@@ -52,6 +52,7 @@ static void Destroy(const KtlsOpenSsl* api, KtlsConnection* connection)
     api->SSL_free(connection->ssl);
     KtlsSocketBio_Free(connection);
     api->SSL_SESSION_free(connection->session);
+    api->X509_free(connection->ticketIssuer);
     free(connection->hello);
     free(connection->serverName);
     KtlsContext_Release(connection->context);

@@ -9,6 +9,7 @@
 #include "ktls_result.h"
 #include "ktls_session.h"
 #include "ktls_staple.h"
+#include "ktls_ticketchain.h"
 
 #include <errno.h>
 #include <string.h>
@@ -100,7 +101,8 @@ static bool ApplySessions(const KtlsOpenSsl* api, const KtlsContext* context, co
     {
         return false;
     }
-    if ((flags & KTLS_FLAG_NO_TICKETS) == 0 && !KtlsSession_SetTicketCallback(api, context->sslContext))
+    if ((flags & KTLS_FLAG_NO_TICKETS) == 0 && (!KtlsSession_SetTicketCallback(api, context->sslContext) ||
+                                                !KtlsTicketChain_SetCallbacks(api, context->sslContext)))
     {
         return false;
     }

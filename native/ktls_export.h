@@ -444,11 +444,10 @@ typedef struct KtlsConnectionInfo
 
 KTLS_EXPORT int32_t KtlsNative_GetConnectionInfo(KtlsConnection* connection, KtlsConnectionInfo* info);
 
-/* Gets a certificate of the peer, an X509*. Index 0 is the leaf, followed by the chain as sent. The connection owns it.
- * It is valid until the next call on the connection: take a reference (X509_up_ref) to keep it. Returns ENODATA if
- * there is no such index. */
-KTLS_EXPORT int32_t
-KtlsNative_GetPeerCertificate(const KtlsConnection* connection, int32_t index, intptr_t* certificate);
+/* Gets a certificate of the peer, an X509*. Index 0 is the leaf, followed by the chain as sent, in a resumed session by
+ * the connection before. The connection owns it. It is valid until the next call on the connection: take a reference
+ * (X509_up_ref) to keep it. Returns ENODATA if there is no such index. */
+KTLS_EXPORT int32_t KtlsNative_GetPeerCertificate(KtlsConnection* connection, int32_t index, intptr_t* certificate);
 
 /* Gets the Finished message that this end (peer 0) or the peer (peer 1) sent. tls-unique (RFC 5929, 3.1) uses them,
  * below TLS 1.3 only. *length is set to the size. Returns ERANGE and copies nothing if capacity is too small. Returns

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "ktls_connection.h"
 #include "ktls_context.h"
+#include "ktls_ticketchain.h"
 
 #include <errno.h>
 #include <string.h>
@@ -63,20 +64,29 @@ int32_t KtlsNative_GetConnectionInfo(KtlsConnection* connection, KtlsConnectionI
     return 0;
 }
 
-static const X509* FindPeerCertificate(const KtlsOpenSsl* api, const KtlsConnection* connection, int32_t index)
+/* Sets *certificate to NULL if there is no such index. */
+static int32_t FindPeerCertificate(
+    const KtlsOpenSsl* api, KtlsConnection* connection, int32_t index, const X509** certificate)
 {
     if (index == 0)
     {
-        return api->SSL_get0_peer_certificate(connection->ssl);
+        *certificate = api->SSL_get0_peer_certificate(connection->ssl);
+        return 0;
     }
+    /* SSL_get_peer_cert_chain includes the leaf only on a client, and is NULL on a server that resumed by a ticket. */
+    bool server = connection->context->server;
     const OPENSSL_STACK* chain = api->SSL_get_peer_cert_chain(connection->ssl);
+    if (chain == NULL && server)
+    {
+        return KtlsTicketChain_GetIssuer(api, connection, index - 1, certificate);
+    }
     int count = chain != NULL ? api->OPENSSL_sk_num(chain) : 0;
-    /* SSL_get_peer_cert_chain includes the leaf only on a client. */
-    int at = connection->context->server ? index - 1 : index;
-    return at < count ? api->OPENSSL_sk_value(chain, at) : NULL;
+    int at = server ? index - 1 : index;
+    *certificate = at < count ? api->OPENSSL_sk_value(chain, at) : NULL;
+    return 0;
 }
 
-int32_t KtlsNative_GetPeerCertificate(const KtlsConnection* connection, int32_t index, intptr_t* certificate)
+int32_t KtlsNative_GetPeerCertificate(KtlsConnection* connection, int32_t index, intptr_t* certificate)
 {
     if (certificate == NULL)
     {
@@ -92,8 +102,10 @@ int32_t KtlsNative_GetPeerCertificate(const KtlsConnection* connection, int32_t 
     {
         return EINVAL;
     }
-    *certificate = (intptr_t)FindPeerCertificate(api, connection, index);
-    return *certificate != 0 ? 0 : ENODATA;
+    const X509* found = NULL;
+    int32_t error = FindPeerCertificate(api, connection, index, &found);
+    *certificate = (intptr_t)found;
+    return error != 0 ? error : found != NULL ? 0 : ENODATA;
 }
 
 int32_t KtlsNative_GetFinished(

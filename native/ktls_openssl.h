@@ -41,6 +41,9 @@ typedef void (*KtlsKeyLogFunction)(const SSL* ssl, const char* line);
 typedef int (*KtlsTicketKeyCallback)(
     SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac, int encrypts);
 typedef int (*KtlsNewSessionCallback)(SSL* ssl, SSL_SESSION* session);
+typedef int (*KtlsGenerateTicketCallback)(SSL* ssl, void* argument);
+typedef int (*KtlsDecryptTicketCallback)(
+    SSL* ssl, SSL_SESSION* session, const unsigned char* name, size_t nameLength, int status, void* argument);
 /* OSSL_PARAM (openssl/core.h). */
 typedef struct KtlsParameter
 {
@@ -91,6 +94,11 @@ enum
     SSL_SESS_CACHE_CLIENT = 0x1,
     SSL_SESS_CACHE_NO_INTERNAL = 0x300,
     SSL_MAX_SID_CTX_LENGTH = 32,
+    SSL_TICKET_SUCCESS = 5,
+    SSL_TICKET_SUCCESS_RENEW = 6,
+    SSL_TICKET_RETURN_IGNORE_RENEW = 2,
+    SSL_TICKET_RETURN_USE = 3,
+    SSL_TICKET_RETURN_USE_RENEW = 4,
     SSL_SENT_SHUTDOWN = 1,
     SSL_RECEIVED_SHUTDOWN = 2,
 
@@ -232,6 +240,7 @@ typedef long (*KtlsBioControl)(BIO* bio, int command, long argument, void* point
     REQUIRED(int, EVP_PKEY_set_type, (EVP_PKEY* key, int type))                                                        \
     REQUIRED(void, EVP_PKEY_free, (EVP_PKEY* key))                                                                     \
     REQUIRED(X509*, d2i_X509, (X509** certificate, const unsigned char** in, long length))                             \
+    REQUIRED(int, i2d_X509, (const X509* certificate, unsigned char** out))                                            \
     REQUIRED(void, X509_free, (X509* certificate))                                                                     \
     REQUIRED(int, i2d_X509_NAME, (const X509_NAME* name, unsigned char** out))                                         \
     REQUIRED(X509*, X509_STORE_CTX_get0_cert, (const X509_STORE_CTX* store))                                           \
@@ -261,6 +270,8 @@ typedef long (*KtlsBioControl)(BIO* bio, int command, long argument, void* point
     REQUIRED(int, SSL_CTX_get_verify_mode, (const SSL_CTX* context))                                                   \
     REQUIRED(int, SSL_CTX_add_client_CA, (SSL_CTX* context, X509* authority))                                          \
     REQUIRED(int, SSL_CTX_set_tlsext_ticket_key_evp_cb, (SSL_CTX* context, KtlsTicketKeyCallback callback))           \
+    REQUIRED(int, SSL_CTX_set_session_ticket_cb,                                                                       \
+        (SSL_CTX* context, KtlsGenerateTicketCallback generate, KtlsDecryptTicketCallback decrypt, void* argument))    \
     REQUIRED(void, SSL_CTX_set_keylog_callback, (SSL_CTX* context, KtlsKeyLogFunction callback))                      \
     REQUIRED(void, SSL_CTX_set_cert_cb, (SSL_CTX* context, KtlsCertificateCallback callback, void* argument))          \
     REQUIRED(void, SSL_CTX_sess_set_new_cb, (SSL_CTX* context, KtlsNewSessionCallback callback))                       \
@@ -330,6 +341,8 @@ typedef long (*KtlsBioControl)(BIO* bio, int command, long argument, void* point
     REQUIRED(SSL_SESSION*, SSL_get_session, (const SSL* ssl))                                                          \
     REQUIRED(uint8_t, SSL_SESSION_get_max_fragment_length, (const SSL_SESSION* session))                               \
     REQUIRED(SSL_SESSION*, d2i_SSL_SESSION, (SSL_SESSION** session, const unsigned char** in, long length))            \
+    REQUIRED(int, SSL_SESSION_set1_ticket_appdata, (SSL_SESSION* session, const void* data, size_t length))            \
+    REQUIRED(int, SSL_SESSION_get0_ticket_appdata, (SSL_SESSION* session, void** data, size_t* length))                \
     REQUIRED(void, SSL_SESSION_free, (SSL_SESSION* session))                                                           \
     REQUIRED(int, SSL_SESSION_is_resumable, (const SSL_SESSION* session))                                              \
     REQUIRED(int, SSL_SESSION_get_protocol_version, (const SSL_SESSION* session))                                      \

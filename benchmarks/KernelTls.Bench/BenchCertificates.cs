@@ -14,7 +14,8 @@ internal sealed class BenchCertificates
 
     private readonly X509Certificate2 _authority;
 
-    public BenchCertificates()
+    /// <param name="mutual">Whether clients have a certificate, too, which servers then require.</param>
+    public BenchCertificates(bool mutual = false)
     {
         ECDsa authorityKey = ECDsa.Create(ECCurve.NamedCurves.nistP256);
         CertificateRequest request = new("CN=KernelTls bench authority", authorityKey, HashAlgorithmName.SHA256);
@@ -22,8 +23,11 @@ internal sealed class BenchCertificates
             new X509BasicConstraintsExtension(certificateAuthority: true, hasPathLengthConstraint: false, pathLengthConstraint: 0, critical: true));
         request.CertificateExtensions.Add(new X509KeyUsageExtension(X509KeyUsageFlags.KeyCertSign, critical: true));
         _authority = request.CreateSelfSigned(DateTimeOffset.UtcNow.AddDays(-2), DateTimeOffset.UtcNow.AddDays(2));
-        Server = Sign(_authority);
+        Server = Sign(_authority, "1.3.6.1.5.5.7.3.1", "serverAuth");
         ServerContext = SslStreamCertificateContext.Create(Server, additionalCertificates: null, offline: true);
+        ClientContext = mutual
+            ? SslStreamCertificateContext.Create(Sign(_authority, "1.3.6.1.5.5.7.3.2", "clientAuth"), additionalCertificates: null, offline: true)
+            : null;
     }
 
     private BenchCertificates(X509Certificate2 authority, X509Certificate2 server)
@@ -36,6 +40,9 @@ internal sealed class BenchCertificates
     public X509Certificate2 Server { get; }
 
     public SslStreamCertificateContext ServerContext { get; }
+
+    /// <summary>Gets the client's certificate, or null if servers do not request one.</summary>
+    public SslStreamCertificateContext? ClientContext { get; }
 
     public static string AuthorityPathIn(string directory) => Path.Combine(directory, "authority.pem");
 
@@ -70,7 +77,7 @@ internal sealed class BenchCertificates
         DisableCertificateDownloads = true,
     };
 
-    private static X509Certificate2 Sign(X509Certificate2 authority)
+    private static X509Certificate2 Sign(X509Certificate2 authority, string usage, string usageName)
     {
         using ECDsa key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
         CertificateRequest request = new($"CN={Host}", key, HashAlgorithmName.SHA256);
@@ -79,7 +86,7 @@ internal sealed class BenchCertificates
         request.CertificateExtensions.Add(names.Build());
         request.CertificateExtensions.Add(new X509KeyUsageExtension(X509KeyUsageFlags.DigitalSignature, critical: true));
         request.CertificateExtensions.Add(
-            new X509EnhancedKeyUsageExtension([new Oid("1.3.6.1.5.5.7.3.1", "serverAuth")], critical: false));
+            new X509EnhancedKeyUsageExtension([new Oid(usage, usageName)], critical: false));
         using X509Certificate2 certificate = request.Create(
             authority, DateTimeOffset.UtcNow.AddDays(-1), DateTimeOffset.UtcNow.AddDays(1), RandomNumberGenerator.GetBytes(8));
         return certificate.CopyWithPrivateKey(key);

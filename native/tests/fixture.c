@@ -233,7 +233,7 @@ bool Fixture_IsInChain(intptr_t certificate, int32_t index)
     return certificate != 0 && X509_cmp((const X509*)certificate, expected) == 0;
 }
 
-void Fixture_CheckPeerChain(const KtlsConnection* connection, int32_t count)
+void Fixture_CheckPeerChain(KtlsConnection* connection, int32_t count)
 {
     intptr_t certificate;
     for (int32_t i = 0; i < count; i++)

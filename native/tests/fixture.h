@@ -59,7 +59,7 @@ void Fixture_Wait(int socket, short events);
 int32_t Fixture_Accept(intptr_t state, const intptr_t* chain, int32_t count, int32_t staple, intptr_t ssl);
 
 /* Checks that the peer sent exactly the first count certificates of the fixture's chain. */
-void Fixture_CheckPeerChain(const KtlsConnection* connection, int32_t count);
+void Fixture_CheckPeerChain(KtlsConnection* connection, int32_t count);
 
 /* Returns whether an X509* is the certificate at this index of the fixture's chain. */
 bool Fixture_IsInChain(intptr_t certificate, int32_t index);

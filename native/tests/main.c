@@ -114,6 +114,7 @@ int main(int count, char** arguments)
         g_serverOptionTests,
         g_verifyTests,
         g_stapleTests,
+        g_ticketChainTests,
         g_ioTests,
         g_sendFileTests,
         g_socketSendTests,

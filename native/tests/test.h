@@ -44,6 +44,7 @@ extern const Test g_postHandshakeFailureTests[];
 extern const Test g_postHandshakeFullTests[];
 extern const Test g_kernelTests[];
 extern const Test g_threadTests[];
+extern const Test g_ticketChainTests[];
 
 _Noreturn void Test_Fail(const char* file, int line, const char* format, ...) __attribute__((format(printf, 3, 4)));
 _Noreturn void Test_Skip(const char* reason);

@@ -26,6 +26,8 @@ public class ResumedSessionTests
         "client forbids", "server forbids", "other host", "other certificate", "other versions", "other protocols",
         "policy of suites", "address", "new server context", "client certificate required");
 
+    public static TheoryData<TlsMode, SslProtocols, string?> Clients => Modes.AllOnOpenSslWith<string?>("chained client", "second client", null);
+
     public static TheoryData<TlsMode, SslProtocols, bool, bool> CutOff =>
         [.. from row in Modes.AllOnOpenSslWith(s_either)
             from hasCertificate in s_either
@@ -109,6 +111,7 @@ public class ResumedSessionTests
                 server = s => s.ServerCertificateContext = fresh;
                 break;
             case "client certificate required":
+                always = false;
                 client = c => c.ClientCertificateContext = Certificates.ClientContext;
                 server = s => s.ClientCertificateRequired = true;
                 break;
@@ -219,6 +222,107 @@ public class ResumedSessionTests
         }
     }
 
+    /// <summary>The server has no other way to the issuer than the chain that the client sent on the first connection.</summary>
+    [Theory]
+    [MemberData(nameof(Clients))]
+    public async Task A_server_validates_the_whole_chain_of_a_client_that_resumes(TlsMode mode, SslProtocols version, string? kind)
+    {
+        Setup setup = new(mode, version);
+        Calls calls = new();
+        for (int i = 0; i < 3; i++)
+        {
+            Connection connection = await setup.ConnectAsync(
+                c => c.ClientCertificateContext = kind is null ? null : Certificates.KindContext(kind),
+                s => AcceptChains(s, calls));
+
+            Assert.Equal(i > 0, connection.Resumed);
+            Assert.Equal(kind is not null, connection.ShowedCertificate);
+        }
+
+        string expected = kind switch
+        {
+            null => "null | 0 | RemoteCertificateNotAvailable",
+            "chained client" => "CN=a chained client | 3 | None",
+            _ => $"{Certificates.Kind(kind).Subject} | 2 | None",
+        };
+        Assert.Equal(Enumerable.Repeat(expected, 3), calls.List);
+    }
+
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_chained_client_resumes_without_a_callback(TlsMode mode, SslProtocols version)
+    {
+        Setup setup = new(mode, version);
+        foreach (bool resumed in new[] { false, true, true })
+        {
+            Connection connection = await setup.ConnectAsync(
+                c => c.ClientCertificateContext = Certificates.KindContext("chained client"),
+                s =>
+                {
+                    s.ClientCertificateRequired = true;
+                    s.RemoteCertificateValidationCallback = null;
+                });
+            Assert.Equal(resumed, connection.Resumed);
+        }
+    }
+
+    /// <summary>A client that was accepted is refused when its authority is not trusted any more.</summary>
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_client_that_resumes_is_refused_where_it_would_be_refused_anew(TlsMode mode, SslProtocols version)
+    {
+        Setup setup = new(mode, version);
+        bool trusts = true;
+        void Require(SslServerAuthenticationOptions s)
+        {
+            s.ClientCertificateRequired = true;
+            s.RemoteCertificateValidationCallback = null;
+            s.CertificateChainPolicy = new X509ChainPolicy { RevocationMode = X509RevocationMode.NoCheck, TrustMode = X509ChainTrustMode.CustomRootTrust };
+            if (trusts)
+            {
+                s.CertificateChainPolicy.CustomTrustStore.Add(Certificates.Authority);
+            }
+        }
+
+        void WithCertificate(SslClientAuthenticationOptions c) => c.ClientCertificateContext = Certificates.KindContext("chained client");
+        Assert.False((await setup.ConnectAsync(WithCertificate, Require)).Resumed);
+        Assert.True((await setup.ConnectAsync(WithCertificate, Require)).Resumed);
+        trusts = false;
+
+        Meeting refused = await setup.RunAsync(WithCertificate, Require);
+        await using (refused)
+        {
+            Assert.IsType<AuthenticationException>(refused.ServerEnding.Handshake);
+        }
+    }
+
+    /// <summary>A ticket has 8 KiB for issuers. Clients with more shake hands in full each time.</summary>
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_chain_of_60_kB_is_validated_each_time(TlsMode mode, SslProtocols version)
+    {
+        Setup setup = new(mode, version);
+        Calls calls = new();
+        SslStreamCertificateContext context = SslStreamCertificateContext.Create(
+            Certificates.Kind("client of a large authority"), [Certificates.Large], offline: true);
+        for (int i = 0; i < 3; i++)
+        {
+            Assert.False((await setup.ConnectAsync(c => c.ClientCertificateContext = context, s => AcceptChains(s, calls))).Resumed);
+        }
+
+        Assert.Equal(Enumerable.Repeat("CN=a client of a large authority | 3 | None", 3), calls.List);
+    }
+
+    private static void AcceptChains(SslServerAuthenticationOptions options, Calls calls)
+    {
+        options.ClientCertificateRequired = true;
+        options.RemoteCertificateValidationCallback = (_, certificate, chain, errors) =>
+        {
+            calls.Add(certificate, chain?.ChainElements.Count ?? 0, errors);
+            return true;
+        };
+    }
+
     /// <summary>
     /// Uses a separate host, so that nothing is shared with other tests, and one server for all connections.
     /// </summary>
@@ -237,7 +341,22 @@ public class ResumedSessionTests
         public async Task<Connection> ConnectAsync(
             Action<SslClientAuthenticationOptions>? client = null, Action<SslServerAuthenticationOptions>? server = null)
         {
-            await using Meeting meeting = await new Meeting(mode, mode, version)
+            await using Meeting meeting = await RunAsync(client, server);
+            if (meeting.ClientEnding.Handshake is { } failure)
+            {
+                throw failure;
+            }
+
+            meeting.ClientEnding.AssertGood();
+            meeting.ServerEnding.AssertGood();
+            KtlsStream stream = (KtlsStream)meeting.Client;
+            Assert.Equal(stream.IsResumed, ((KtlsStream)meeting.Server).IsResumed);
+            return new Connection(stream.IsResumed, stream.LocalCertificate is not null, stream.RemoteCertificate!.GetCertHashString());
+        }
+
+        public async Task<Meeting> RunAsync(Action<SslClientAuthenticationOptions>? client, Action<SslServerAuthenticationOptions>? server)
+        {
+            Meeting meeting = new(mode, mode, version)
             {
                 ClientOptions = c =>
                 {
@@ -255,17 +374,8 @@ public class ResumedSessionTests
                     server?.Invoke(s);
                 },
                 ClientValidation = judges ? Judge : null,
-            }.RunAsync();
-            if (meeting.ClientEnding.Handshake is { } failure)
-            {
-                throw failure;
-            }
-
-            meeting.ClientEnding.AssertGood();
-            meeting.ServerEnding.AssertGood();
-            KtlsStream stream = (KtlsStream)meeting.Client;
-            Assert.Equal(stream.IsResumed, ((KtlsStream)meeting.Server).IsResumed);
-            return new Connection(stream.IsResumed, stream.LocalCertificate is not null, stream.RemoteCertificate!.GetCertHashString());
+            };
+            return await meeting.RunAsync();
         }
 
         private bool Judge(object sender, X509Certificate? certificate, X509Chain? chain, SslPolicyErrors errors)

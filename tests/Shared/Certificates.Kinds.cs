@@ -29,6 +29,9 @@ internal static partial class Certificates
 
     public static X509Certificate2 Intermediate => s_intermediate.Value;
 
+    /// <summary>Gets an intermediate authority whose certificate has 60 kB.</summary>
+    public static X509Certificate2 Large => s_large.Value;
+
     /// <summary>Returns the certificate for a description, the same one each time.</summary>
     public static X509Certificate2 Kind(string kind) => s_kinds.GetOrAdd(kind, k => new(() => Make(k))).Value;
 
@@ -69,6 +72,7 @@ internal static partial class Certificates
         "untrusted" => MakeLeaf("localhost", NewKey(), issuer: OtherAuthority),
         "chained" => MakeLeaf("localhost", NewKey(), issuer: Intermediate),
         "chained client" => MakeLeaf("a chained client", NewKey(), issuer: Intermediate),
+        "client of a large authority" => MakeLeaf("a client of a large authority", NewKey(), issuer: Large),
         "other client" => MakeLeaf("another client", NewKey(), issuer: OtherAuthority),
         "second client" => MakeLeaf("a second client", NewKey()),
         "expired client" => MakeLeaf("an expired client", NewKey(), to: DateTimeOffset.UtcNow.AddHours(-1)),

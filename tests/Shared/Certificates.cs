@@ -20,7 +20,9 @@ internal static partial class Certificates
     private static readonly Lazy<X509Certificate2> s_expired = new(() => Sign(
         NewEcdsa("localhost"), "localhost", DateTimeOffset.UtcNow.AddDays(-30), DateTimeOffset.UtcNow.AddDays(-2)));
 
-    private static readonly Lazy<X509Certificate2> s_intermediate = new(MakeIntermediate);
+    private static readonly Lazy<X509Certificate2> s_intermediate = new(() => MakeIntermediate("KernelTls test intermediate"));
+    private static readonly Lazy<X509Certificate2> s_large =
+        new(() => MakeIntermediate("KernelTls test large authority", new X509Extension("2.5.29.32.99", new byte[60_000], critical: false)));
     private static readonly Lazy<SslStreamCertificateContext> s_chained = new(() => SslStreamCertificateContext.Create(
         Sign(NewEcdsa("localhost"), "localhost", issuer: s_intermediate.Value), [s_intermediate.Value], offline: true));
 
@@ -174,10 +176,15 @@ internal static partial class Certificates
         return request.CreateSelfSigned(DateTimeOffset.UtcNow.AddDays(-60), DateTimeOffset.UtcNow.AddDays(60));
     }
 
-    private static X509Certificate2 MakeIntermediate()
+    private static X509Certificate2 MakeIntermediate(string name, params X509Extension[] extensions)
     {
-        (CertificateRequest request, ECDsa key) = NewEcdsa("KernelTls test intermediate");
+        (CertificateRequest request, ECDsa key) = NewEcdsa(name);
         AddAuthorityExtensions(request);
+        foreach (X509Extension extension in extensions)
+        {
+            request.CertificateExtensions.Add(extension);
+        }
+
         using X509Certificate2 certificate = request.Create(
             Authority, DateTimeOffset.UtcNow.AddDays(-40), DateTimeOffset.UtcNow.AddDays(40), RandomNumberGenerator.GetBytes(8));
         return certificate.CopyWithPrivateKey(key);

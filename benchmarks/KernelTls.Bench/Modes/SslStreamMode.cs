@@ -29,12 +29,15 @@ internal class SslStreamMode : Mode
             EnabledSslProtocols = SslProtocols.Tls13,
             CertificateChainPolicy = certificates.CreateTrust(),
             AllowTlsResume = resume,
+            ClientCertificateContext = certificates.ClientContext,
         };
         _server = new SslServerAuthenticationOptions
         {
             ServerCertificateContext = certificates.ServerContext,
             EnabledSslProtocols = SslProtocols.Tls13,
             AllowTlsResume = resume,
+            ClientCertificateRequired = certificates.ClientContext is not null,
+            CertificateChainPolicy = certificates.ClientContext is null ? null : certificates.CreateTrust(),
         };
     }
 
@@ -62,6 +65,11 @@ internal class SslStreamMode : Mode
         if (ssl.SslProtocol != SslProtocols.Tls13 || ssl.NegotiatedCipherSuite != TlsCipherSuite.TLS_AES_256_GCM_SHA384)
         {
             throw new BenchFailedException($"{Name} negotiated {ssl.SslProtocol} {ssl.NegotiatedCipherSuite}");
+        }
+
+        if (ssl.IsMutuallyAuthenticated != _certificates.ClientContext is not null)
+        {
+            throw new BenchFailedException($"{Name}: IsMutuallyAuthenticated is {ssl.IsMutuallyAuthenticated}");
         }
     }
 

@@ -72,6 +72,8 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
         Stream("stream-get-64k", 64 + 64 * Kilobyte, mode => new Exchange(mode, 64 * Kilobyte, operationsPerRound: 80)),
         Connection("stream-connclose", resumes: false) with { Modes = s_telemetryModes },
         Connection("stream-connclose-resumed", resumes: true).WithoutTlsSession(),
+        Mutual("mtls-connclose", resumes: false),
+        Mutual("mtls-connclose-resumed", resumes: true),
         Stream("stream-sendfile-4m", 64 + FileSize, mode => new FileExchange(mode, FileSize)).WithoutTlsSession(),
         Memory("idle-memory", (name, mode) => IdleMemory.MeasureAsync(name, ModeTable.Create(mode, new BenchCertificates(), resume: false))) with { PossibleModes = ModeTable.Streams },
         Http("h1-get-0", new(HttpVersion.Version11), operationsPerRound: 300),
@@ -164,10 +166,17 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
             PossibleModes = ModeTable.Streams,
         };
 
-    private static Row Connection(string name, bool resumes) =>
+    /// <summary>Creates a row whose clients have a certificate. The proof of concept has none.</summary>
+    private static Row Mutual(string name, bool resumes) => Connection(name, resumes, mutual: true) with
+    {
+        Modes = s_loadModes,
+        PossibleModes = [.. ModeTable.Connections.Where(mode => mode != ModeTable.Opponent)],
+    };
+
+    private static Row Connection(string name, bool resumes, bool mutual = false) =>
         new(name, mode =>
         {
-            BenchCertificates certificates = new();
+            BenchCertificates certificates = new(mutual);
             return new ShortConnection(ModeTable.Create(mode, certificates, resumes), resumes, certificates);
         })
         {

@@ -111,9 +111,8 @@ internal static class ServerHandshakeOptions
         if (options.ClientCertificateRequired)
         {
             // A callback may accept a client without a certificate. Without a callback, such a client is refused with
-            // an alert. No resumption: a ticket does not contain the chain that the validation needs.
-            flags |= ContextFlags.VerifyPeer | ContextFlags.NoTickets
-                | (validation is null ? ContextFlags.RequirePeer : ContextFlags.None);
+            // an alert.
+            flags |= ContextFlags.VerifyPeer | (validation is null ? ContextFlags.RequirePeer : ContextFlags.None);
         }
 
         if (!options.AllowTlsResume || options.CipherSuitesPolicy is not null || Resumption.Disabled)
