@@ -47,7 +47,7 @@ public class DelayedCertificateTests
 
     /// <summary>
     /// A client without a certificate does not offer post-handshake authentication in its ClientHello (RFC 8446,
-    /// section 4.2.6).
+    /// section 4.2.6). Since .NET 11 such a request goes on without a certificate.
     /// </summary>
     [Theory]
     [MemberData(nameof(EveryMode))]
@@ -59,9 +59,10 @@ public class DelayedCertificateTests
 
         using HttpResponseMessage response = await client.PostAsync(new Uri(server.Https, "/ask/after"), nothing).InTime();
 
-        Assert.True(response.Headers.ConnectionClose);
-        string failure = await response.Content.ReadAsStringAsync().InTime();
-        Assert.Equal(Modes.OnOpenSsl.Contains(mode) ? nameof(InvalidOperationException) : "SslException", failure);
+        bool completes = Environment.Version.Major >= 11;
+        Assert.Equal(completes ? null : true, response.Headers.ConnectionClose);
+        string outcome = await response.Content.ReadAsStringAsync().InTime();
+        Assert.Equal(completes ? "none" : Modes.OnOpenSsl.Contains(mode) ? nameof(InvalidOperationException) : "SslException", outcome);
     }
 
     [Theory]

@@ -233,6 +233,11 @@ public class PostHandshakeCertificateTests
         await using (Meeting unwilling = await new Meeting(TlsMode.Stock, mode, SslProtocols.Tls13).SucceedAsync())
         {
             // A stock client offers post-handshake authentication only if it has a certificate or a callback.
+            if (Environment.Version.Major >= 11)
+            {
+                await unwilling.Server.NegotiateClientCertificateAsync(CancellationToken.None).InTime("the first negotiation");
+            }
+
             await Assert.ThrowsAsync<InvalidOperationException>(
                 () => unwilling.Server.NegotiateClientCertificateAsync(CancellationToken.None).InTime());
             await ExchangeAsync(unwilling);
@@ -244,6 +249,45 @@ public class PostHandshakeCertificateTests
         }.SucceedAsync();
         await Assert.ThrowsAsync<NotSupportedException>(() => older.Server.NegotiateClientCertificateAsync(CancellationToken.None).InTime());
         await ExchangeAsync(older);
+    }
+
+    /// <summary>
+    /// A client that did not offer post-handshake authentication has no certificate. SslStream of .NET 10 throws an internal type of
+    /// exception, and this library one that says what to do.
+    /// </summary>
+    [Theory]
+    [MemberData(nameof(EveryMode))]
+    public async Task A_client_that_did_not_offer_to_be_asked_stays_connected(TlsMode mode)
+    {
+        foreach (bool judges in new[] { false, true })
+        {
+            await SideBySide.RunAsync(
+                mode,
+                async each =>
+                {
+                    Calls calls = new();
+                    await using Meeting meeting = await new Meeting(TlsMode.Stock, each, SslProtocols.Tls13)
+                    {
+                        ServerValidation = !judges ? null : (_, certificate, chain, errors) =>
+                        {
+                            calls.Add(certificate, chain is null, errors);
+                            return true;
+                        },
+                    }.SucceedAsync();
+                    List<string> outcomes = [];
+                    for (int i = 0; i < 2; i++)
+                    {
+                        Exception? failure = await Record.ExceptionAsync(
+                            () => meeting.Server.NegotiateClientCertificateAsync(CancellationToken.None).InTime("the negotiation to end"));
+                        outcomes.Add(failure is null ? "completed" : Environment.Version.Major < 11 ? "failed" : failure.GetType().Name);
+                        outcomes.Add($"{meeting.Server.RemoteCertificate is not null} {meeting.Server.IsAuthenticated} {meeting.Server.IsMutuallyAuthenticated}");
+                    }
+
+                    await ExchangeAsync(meeting);
+                    return $"{string.Join(", ", outcomes)}; {calls}";
+                },
+                $"{judges}");
+        }
     }
 
     [Theory]

@@ -11,6 +11,8 @@ internal sealed partial class TlsSession
     // SSL_R_EXTENSION_NOT_RECEIVED: the ClientHello did not offer post-handshake authentication.
     private const int ExtensionNotReceived = 279;
 
+    private bool _isUnwilling;
+
     /// <summary>
     /// Requests the certificate, waits for the answer and validates it as in the handshake. Nothing else is read or
     /// sent until then.
@@ -84,6 +86,9 @@ internal sealed partial class TlsSession
                 case NativeStatus.DataWaiting:
                     throw new InvalidOperationException(
                         "The client sent data before its certificate. Read that data, then negotiate again.");
+                case NativeStatus.TlsError when result.Reason == ExtensionNotReceived && RuntimeBehavior.CompletesWithoutOffer && !_isUnwilling:
+                    _isUnwilling = true;
+                    return;
                 case NativeStatus.TlsError when result.Reason == ExtensionNotReceived:
                     throw new InvalidOperationException(
                         "The client did not offer post-handshake authentication (post_handshake_auth, RFC 8446, section 4.2.6).");

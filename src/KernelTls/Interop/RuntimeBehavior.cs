@@ -43,6 +43,12 @@ internal static class RuntimeBehavior
     public static bool ServersDownloadCertificates { get; } = Environment.Version.Major < Net11 || RuntimeSwitch.IsSet(
         "System.Net.Security.EnableServerAiaDownloads", "DOTNET_SYSTEM_NET_SECURITY_ENABLESERVERAIADOWNLOADS");
 
+    /// <summary>
+    /// Gets a value that indicates whether the first negotiation with a client that did not offer post-handshake authentication completes without
+    /// a certificate. .NET 10, and every later negotiation, throws.
+    /// </summary>
+    public static bool CompletesWithoutOffer { get; } = Environment.Version.Major >= Net11;
+
     /// <summary>Gets a value that indicates whether Kestrel's connections have IConnectionEndPointFeature.</summary>
     public static bool HasEndPointFeature { get; } = Environment.Version.Major >= Net11;
 }
