@@ -126,15 +126,18 @@ internal sealed class ResponseFiles(TlsPipeWriter output, string connectionId, I
 
             timing = _request.Get<IHttpMinResponseDataRateFeature>();
             rate = timing?.MinDataRate;
-            if (rate is not null)
-            {
-                timing!.MinDataRate = ForPart(rate);
-            }
-
+            TimeSpan due = TimeSpan.Zero;
             while (length > 0)
             {
                 cancellationToken.ThrowIfCancellationRequested();
                 int most = (int)Math.Min(length, PartSize - (offset % PartSize));
+                if (rate is not null)
+                {
+                    TimeSpan now = TimeSpan.FromMilliseconds(Environment.TickCount64);
+                    due = DueTime(rate, most, due, now);
+                    timing!.MinDataRate = new MinDataRate(rate.BytesPerSecond, due - now);
+                }
+
                 part = new FilePlaceholder(file, offset, most, ownsFile: most == length);
                 if (!TryWrite(part))
                 {
@@ -200,11 +203,20 @@ internal sealed class ResponseFiles(TlsPipeWriter output, string connectionId, I
     }
 
     /// <summary>
-    /// Returns the rate with the time for a part added to its grace period. Kestrel limits a flush by the bytes written
-    /// to its own buffers; data that passes through its writer has only the grace period.
+    /// Returns when a part must have been sent. Kestrel limits a flush by the bytes written to its own buffers. Data that passes through its
+    /// writer would have only the grace period, so the limits of a file are these, by Kestrel's rule: time that earlier parts did not use
+    /// is not lost.
     /// </summary>
-    private static MinDataRate ForPart(MinDataRate rate) => new(
-        rate.BytesPerSecond, rate.GracePeriod + TimeSpan.FromSeconds(Math.Min(PartSize / rate.BytesPerSecond, int.MaxValue)));
+    /// <param name="rate">The rate of the request.</param>
+    /// <param name="length">The length of the part.</param>
+    /// <param name="previous">When the part before it had to be sent, or zero.</param>
+    /// <param name="now">The current time, on the same clock.</param>
+    internal static TimeSpan DueTime(MinDataRate rate, int length, TimeSpan previous, TimeSpan now)
+    {
+        double time = length / rate.BytesPerSecond;
+        double left = Math.Max(rate.GracePeriod.TotalSeconds, (previous - now).TotalSeconds) + time;
+        return now + TimeSpan.FromSeconds(Math.Min(left, int.MaxValue));
+    }
 
     /// <summary>
     /// Writes a part. Returns false if the writer does not lead to the connection, because it was closed or a
