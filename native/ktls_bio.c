@@ -24,18 +24,6 @@ static void ClearSocketError(const KtlsOpenSsl* api, BIO* bio)
     }
 }
 
-/* Makes OpenSSL behave as after a sent close_notify when an established connection ends without close_notify. Otherwise
- * it would send a fatal alert and make the session not resumable. But the session stays valid, because only data may be
- * missing (RFC 5246, 7.2.1), and the kernel may send more data, which must not follow an alert (RFC 8446, 6.2). If
- * truncation is allowed, OpenSSL sends no alert, and its own writes must continue to work. */
-static void KeepSessionResumable(const KtlsOpenSsl* api, const KtlsConnection* connection)
-{
-    if (connection->established && !connection->truncationAllowed)
-    {
-        api->SSL_set_shutdown(connection->ssl, api->SSL_get_shutdown(connection->ssl) | SSL_SENT_SHUTDOWN);
-    }
-}
-
 /* Makes a read by OpenSSL fail with the kernel's record error, for which OpenSSL sends an alert. SSL_SENT_SHUTDOWN is
  * restored first, because OpenSSL must not send an alert after close_notify. */
 static long FailRead(const KtlsOpenSsl* api, KtlsConnection* connection, BIO* bio, int error)
@@ -84,7 +72,6 @@ static long AfterRead(const KtlsOpenSsl* api, KtlsConnection* connection, BIO* b
     if (returned == 0)
     {
         connection->finReceived = true;
-        KeepSessionResumable(api, connection);
     }
     errno = error;
     return returned;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 bool KtlsConnection_IsValid(const KtlsConnection* connection)
 {
@@ -52,6 +53,29 @@ int32_t KtlsConnection_EnterEstablished(
     return connection->established ? 0 : ENOTCONN;
 }
 
+/* Returns whether a FIN truncated a record. "RH" is OpenSSL's state while it waits for a record header. If the kernel
+ * decrypts, OpenSSL never has a partial record, but TCP keeps the bytes of an incomplete record in its queue. */
+static bool IsWithinRecord(const KtlsOpenSsl* api, const KtlsConnection* connection)
+{
+    if (KtlsConnection_IsReceiveOffloaded(api, connection))
+    {
+        int unread = 0;
+        return ioctl(connection->socket, FIONREAD, &unread) == 0 && unread > 0;
+    }
+    return strcmp(api->SSL_rstate_string(connection->ssl), "RH") != 0;
+}
+
+/* Distinguishes a FIN from a close_notify. OpenSSL treats every FIN as a close_notify, even within a record
+ * (SSL_OP_IGNORE_UNEXPECTED_EOF). A partial record header counts as pending. */
+static void DetectTruncation(const KtlsOpenSsl* api, const KtlsConnection* connection, KtlsResult* result)
+{
+    if (connection->finReceived && result->status == KTLS_STATUS_CLOSE_NOTIFY)
+    {
+        bool isWithinRecord = result->pending != 0 || IsWithinRecord(api, connection);
+        result->status = isWithinRecord ? KTLS_STATUS_UNEXPECTED_EOF : KTLS_STATUS_EOF;
+    }
+}
+
 /* OpenSSL resets the type of the KeyUpdate when it builds the message, and finishes its handshake state when the
  * message is written. */
 void KtlsConnection_Leave(const KtlsOpenSsl* api, KtlsConnection* connection, KtlsResult* result)
@@ -62,6 +86,7 @@ void KtlsConnection_Leave(const KtlsOpenSsl* api, KtlsConnection* connection, Kt
         result->keyUpdate = connection->keyUpdateQueued;
     }
     result->keyUpdate |= connection->keyUpdateRequested;
+    DetectTruncation(api, connection, result);
     KtlsConnection_SaveFailure(api, connection, result);
 }
 

@@ -76,7 +76,6 @@ struct KtlsConnection
     bool sendOffloaded;        /* once established: the kernel encrypts. It does not change afterwards. */
     bool closeNotifySent;
     bool mayHoldRecords;     /* kernel TLS may hold records that were sent before close_notify, or close_notify */
-    bool truncationAllowed;  /* OpenSSL treats a FIN as a close_notify */
     bool finReceived;        /* OpenSSL has read the end of the TCP stream */
     bool readsByShim;        /* OpenSSL reads the socket through the BIO of ktls_socketbio.h */
     bool writesByShim;       /* OpenSSL writes to the socket through that BIO */
@@ -125,7 +124,7 @@ int32_t KtlsConnection_EnterEstablished(
     const KtlsConnection* connection, int32_t socket, KtlsResult* result, const KtlsOpenSsl** api, bool* ended);
 
 /* Completes the result of a call after KtlsConnection_EnterEstablished. Any of these calls may have written the queued
- * KeyUpdate, and any may have ended the connection. */
+ * KeyUpdate, and any may have ended the connection. A FIN becomes EOF, or UNEXPECTED_EOF within a record. */
 void KtlsConnection_Leave(const KtlsOpenSsl* api, KtlsConnection* connection, KtlsResult* result);
 
 /* Saves a result after which OpenSSL can neither read nor write on this connection. Otherwise a later call would fail

@@ -68,7 +68,7 @@ static void ApplyModes(const KtlsOpenSsl* api, const KtlsContext* context, int32
     (void)api->SSL_CTX_ctrl(context->sslContext, SSL_CTRL_CLEAR_MODE, SSL_MODE_AUTO_RETRY, NULL);
 
     uint64_t set = SSL_OP_NO_COMPRESSION;
-    uint64_t clear = SSL_OP_IGNORE_UNEXPECTED_EOF; /* may be set by openssl.cnf: see AllowTruncation */
+    uint64_t clear = SSL_OP_IGNORE_UNEXPECTED_EOF; /* may be set by openssl.cnf; not in the handshake */
     set |= context->server ? SSL_OP_CIPHER_SERVER_PREFERENCE : 0;
     set |= (flags & KTLS_FLAG_NO_TICKETS) != 0 ? SSL_OP_NO_TICKET : 0;
     /* Each is set or cleared explicitly, because openssl.cnf may preset it. */

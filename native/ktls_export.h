@@ -67,7 +67,7 @@ KTLS_EXPORT int32_t KtlsNative_ErrorText(int64_t openSslError, uint8_t* text, in
 #define KTLS_STATUS_WANT_READ 1      /* needs bytes from the peer: wait until readable, call again */
 #define KTLS_STATUS_WANT_WRITE 2     /* the send buffer is full: wait until writable, call again */
 #define KTLS_STATUS_CLOSE_NOTIFY 3   /* the peer closed its sending direction (RFC 8446, 6.1) */
-#define KTLS_STATUS_UNEXPECTED_EOF 4 /* FIN without close_notify: a truncation (see KtlsNative_AllowTruncation) */
+#define KTLS_STATUS_UNEXPECTED_EOF 4 /* FIN in the handshake, or within a record */
 #define KTLS_STATUS_SYSCALL 5        /* a socket call failed: sysErrno */
 #define KTLS_STATUS_TLS_ERROR 6      /* OpenSSL failed: openSslError; an alert may have been sent or received */
 /* Returned by Handshake only. The handshake is paused, and Handshake returns the same status until the caller makes the
@@ -76,7 +76,7 @@ KTLS_EXPORT int32_t KtlsNative_ErrorText(int64_t openSslError, uint8_t* text, in
 #define KTLS_STATUS_WANT_CERTIFICATE 8  /* KTLS_FLAG_PAUSE_AT_CERTIFICATE: call UseCertificate */
 /* Read and Write also return WANT_CERTIFICATE, under KTLS_FLAG_POST_HANDSHAKE_AUTH. */
 #define KTLS_STATUS_DATA_WAITING 9 /* RequestCertificate only: application data must be read first */
-#define KTLS_STATUS_EOF 10         /* Read only: FIN without close_notify between two records, after AllowTruncation */
+#define KTLS_STATUS_EOF 10         /* FIN without close_notify between two records; sending goes on */
 
 typedef struct KtlsResult
 {
@@ -238,11 +238,6 @@ typedef int32_t (*KtlsVerifyCallback)(
 KTLS_EXPORT int32_t KtlsNative_Handshake(
     KtlsConnection* connection, int32_t socket, KtlsVerifyCallback verify, intptr_t state, KtlsResult* result);
 
-/* Makes a FIN without close_notify EOF instead of UNEXPECTED_EOF, unless it truncates a record. Use this only if the
- * application protocol delimits the data. Both directions behave as after a close_notify. Returns ENOTCONN until the
- * handshake has succeeded. */
-KTLS_EXPORT int32_t KtlsNative_AllowTruncation(KtlsConnection* connection);
-
 /* ---------------------------------------------------------------- pauses of the handshake */
 
 /* The calls that make a decision return EBUSY unless the handshake is paused at the matching place. */
@@ -393,7 +388,7 @@ KTLS_EXPORT int32_t KtlsNative_SendFile(
  *                 certificate, and KtlsNative_GetPeerCertificate returns ENODATA, even under KTLS_FLAG_REQUIRE_PEER.
  *                 The next call starts a new request.
  *   DATA_WAITING  application data arrived first: call Read at least once, then call this again.
- *   CLOSE_NOTIFY, UNEXPECTED_EOF
+ *   CLOSE_NOTIFY, EOF, UNEXPECTED_EOF
  *                 the client closed its direction without a response.
  *   TLS_ERROR     the connection has ended (verify rejected the chain, the client sent an alert, ...). In two cases it
  *                 is unchanged and nothing was sent: the client did not offer post-handshake authentication

@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/ioctl.h>
 
 /* A KeyUpdate consists of the type, a length of 1 in three bytes, and request_update. The buffer belongs to the SSL,
  * and OpenSSL parses it after the callback. If a future libssl parses it earlier, SSL_get_key_update_type reports the
@@ -40,30 +39,6 @@ void KtlsRead_OnHandshakeMessage(KtlsConnection* connection, const uint8_t* mess
     if (message[0] == SSL3_MT_KEY_UPDATE)
     {
         ClearUpdateRequest(connection, message, length);
-    }
-}
-
-/* Returns whether a FIN truncated a record. "RH" is OpenSSL's state while it waits for a record header. If the kernel
- * decrypts, OpenSSL never has a partial record, but TCP keeps the bytes of an incomplete record in its queue. */
-static bool IsWithinRecord(const KtlsOpenSsl* api, const KtlsConnection* connection, int32_t socket)
-{
-    if (KtlsConnection_IsReceiveOffloaded(api, connection))
-    {
-        int unread = 0;
-        return ioctl(socket, FIONREAD, &unread) == 0 && unread > 0;
-    }
-    return strcmp(api->SSL_rstate_string(connection->ssl), "RH") != 0;
-}
-
-/* Distinguishes a FIN from a close_notify if truncation is allowed. OpenSSL then treats every FIN as a close_notify,
- * even within a record. A partial record header counts as pending. */
-static void DetectTruncation(
-    const KtlsOpenSsl* api, const KtlsConnection* connection, int32_t socket, KtlsResult* result)
-{
-    if (connection->finReceived && connection->truncationAllowed && result->status == KTLS_STATUS_CLOSE_NOTIFY)
-    {
-        bool isWithinRecord = result->pending != 0 || IsWithinRecord(api, connection, socket);
-        result->status = isWithinRecord ? KTLS_STATUS_UNEXPECTED_EOF : KTLS_STATUS_EOF;
     }
 }
 
@@ -106,7 +81,6 @@ int32_t KtlsNative_Read(
         explicit_bzero(&scratch, sizeof(scratch));
     } while (KtlsResult_Complete(api, connection->ssl, returned, error, false, result));
 
-    DetectTruncation(api, connection, socket, result);
     if (result->status == KTLS_STATUS_OK && capacity > 0)
     {
         result->bytes = returned;
@@ -115,25 +89,5 @@ int32_t KtlsNative_Read(
     result->newSession = connection->session != NULL;
     result->messages = connection->messageCount;
     KtlsConnection_Leave(api, connection, result);
-    return 0;
-}
-
-int32_t KtlsNative_AllowTruncation(KtlsConnection* connection)
-{
-    const KtlsOpenSsl* api = KtlsOpenSsl_Get();
-    if (api == NULL)
-    {
-        return ENOSYS;
-    }
-    if (!KtlsConnection_IsValid(connection))
-    {
-        return EINVAL;
-    }
-    if (!connection->established)
-    {
-        return ENOTCONN;
-    }
-    (void)api->SSL_set_options(connection->ssl, SSL_OP_IGNORE_UNEXPECTED_EOF);
-    connection->truncationAllowed = true;
     return 0;
 }

@@ -173,8 +173,8 @@ static void The_client_closes(int32_t flags)
     link = Request_Establish(flags, 0, 0, true);
     Request_StartAndReadToPause(&link);
     CHECK(shutdown(link.pair.client, SHUT_WR) == 0);
-    CHECK_EQ(Request_Finish(&link, Fixture_Accept, 0).status, KTLS_STATUS_UNEXPECTED_EOF);
-    CHECK_EQ(Request_Step(&link), KTLS_STATUS_UNEXPECTED_EOF);
+    CHECK_EQ(Request_Finish(&link, Fixture_Accept, 0).status, KTLS_STATUS_EOF);
+    CHECK_EQ(Request_Step(&link), KTLS_STATUS_EOF);
     Link_Free(&link);
 
     link = Request_Establish(flags, 0, 0, true);

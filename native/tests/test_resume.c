@@ -245,9 +245,9 @@ static void Truncate(int32_t version, int32_t flags, bool closed)
     }
     CHECK(shutdown(link.pair.server, SHUT_WR) == 0);
     Link_ReadOne(link.client, link.pair.client, &byte, 1, &result);
-    CHECK_EQ(result.status, KTLS_STATUS_UNEXPECTED_EOF);
+    CHECK_EQ(result.status, KTLS_STATUS_EOF);
     Link_ReadOne(link.client, link.pair.client, &byte, 1, &result);
-    CHECK_EQ(result.status, KTLS_STATUS_UNEXPECTED_EOF);
+    CHECK_EQ(result.status, KTLS_STATUS_EOF);
     Link_Free(&link);
     CheckInfo(session, version);
     CHECK(Connect(&ends, session, &next));

@@ -15,7 +15,7 @@ namespace KernelTls.AspNetCore.Tests;
 public class FileFailureTests
 {
     /// <summary>A size that exceeds what sockets and pipes hold.</summary>
-    private const int Large = 60_000_000;
+    internal const int Large = 60_000_000;
 
     public static TheoryData<TlsMode> All => [.. Modes.Every];
 
@@ -256,90 +256,6 @@ public class FileFailureTests
         await UntilClosedAsync(file);
     }
 
-    [Theory]
-    [MemberData(nameof(All))]
-    public async Task Too_slow_a_reader_is_cut_off(TlsMode mode)
-    {
-        using PatternFile file = Sparse(Large);
-        await using Server server = await StartAsync(
-            mode,
-            Sending(file, Large),
-            new MinDataRate(bytesPerSecond: 1_000_000, gracePeriod: TimeSpan.FromSeconds(1.1)));
-        await using SslStream client = await SendRequestAsync(server);
-
-        await server.Events.WaitForAsync(e => e.Id.Name == "ResponseMinimumDataRateNotSatisfied", "Kestrel to lose patience");
-        await server.Events.WaitForAsync(e => e.Id.Name == "ConnectionStop", "the connection to stop");
-        await UntilClosedAsync(file);
-    }
-
-    /// <summary>A part takes longer than the grace period, but the reader is fast enough.</summary>
-    [Theory]
-    [MemberData(nameof(All))]
-    [Trait("waits", "mostly")]
-    public async Task A_reader_at_the_rate_gets_its_file(TlsMode mode)
-    {
-        const int Size = 3 * ResponseFiles.PartSize;
-        const int Piece = 32 * 1024;
-        using PatternFile file = new(Size);
-        await using Server server = await StartAsync(
-            mode,
-            Sending(file, Size),
-            new MinDataRate(bytesPerSecond: 200_000, gracePeriod: TimeSpan.FromSeconds(1.1)));
-        await using SslStream client = await SendRequestAsync(server);
-        using PeriodicTimer timer = new(TimeSpan.FromMilliseconds(100));
-        byte[] body = new byte[Size];
-        for (int read = 0; read < Size; read += Piece)
-        {
-            await timer.WaitForNextTickAsync();
-            await client.ReadExactlyAsync(body.AsMemory(read, Piece)).InTime();
-        }
-
-        Pattern.AssertAt(0, body);
-        Assert.DoesNotContain(server.Events.Entries, e => e.Level > LogLevel.Information);
-    }
-
-    /// <summary>What a reader has read faster than it must, it may read more slowly later.</summary>
-    [Theory]
-    [MemberData(nameof(All))]
-    [Trait("loop", "outer")]
-    [Trait("waits", "mostly")]
-    public Task A_reader_that_was_fast_may_pause(TlsMode mode) => SideBySide.RunAsync(mode, async m =>
-    {
-        const int Size = 24 * ResponseFiles.PartSize;
-        using PatternFile file = new(Size);
-        await using Server server = await StartAsync(
-            m,
-            Sending(file, Size),
-            new MinDataRate(bytesPerSecond: 1_000_000, gracePeriod: TimeSpan.FromSeconds(1.1)));
-        await using SslStream client = await SendRequestAsync(server);
-        byte[] body = new byte[Size];
-        await client.ReadExactlyAsync(body.AsMemory(0, Size / 2)).InTime("the first half");
-
-        // The first half has earned 12 s, less what it took. The rest is more than the buffers of both ends take.
-        await Task.Delay(TimeSpan.FromSeconds(6));
-        await client.ReadExactlyAsync(body.AsMemory(Size / 2)).InTime("the second half");
-
-        Pattern.AssertAt(0, body);
-        return string.Join(", ", server.Events.Entries.Where(e => e.Level > LogLevel.Information));
-    });
-
-    [Fact]
-    public void Time_that_a_part_does_not_use_is_not_lost()
-    {
-        MinDataRate rate = new(bytesPerSecond: 1000, gracePeriod: TimeSpan.FromSeconds(2));
-        TimeSpan first = ResponseFiles.DueTime(rate, 5000, TimeSpan.Zero, Seconds(100));
-        Assert.Equal(Seconds(107), first);
-        Assert.Equal(Seconds(112), ResponseFiles.DueTime(rate, 5000, first, Seconds(100.5)));
-        Assert.Equal(Seconds(207), ResponseFiles.DueTime(rate, 5000, first, Seconds(200)));
-
-        MinDataRate slow = new(bytesPerSecond: double.Epsilon, gracePeriod: TimeSpan.MaxValue);
-        TimeSpan never = ResponseFiles.DueTime(slow, 5000, TimeSpan.Zero, Seconds(100));
-        Assert.Equal(Seconds(100 + (double)int.MaxValue), never);
-        Assert.Equal(Seconds(101 + (double)int.MaxValue), ResponseFiles.DueTime(slow, 5000, never, Seconds(101)));
-
-        static TimeSpan Seconds(double count) => TimeSpan.FromSeconds(count);
-    }
-
     /// <summary>
     /// Kestrel has promised the client more than exists: the client sees a truncation, and the log contains an error.
     /// </summary>
@@ -365,14 +281,14 @@ public class FileFailureTests
     });
 
     /// <summary>Returns a handler that sets this length and sends the file as the body.</summary>
-    private static RequestDelegate Sending(PatternFile file, int length) => context =>
+    internal static RequestDelegate Sending(PatternFile file, int length) => context =>
     {
         context.Response.ContentLength = length;
         return context.Response.SendFileAsync(file.FullName);
     };
 
     /// <summary>Returns a client that has read the head of the response and reads nothing more.</summary>
-    private static async Task<SslStream> SendRequestAsync(Server server)
+    internal static async Task<SslStream> SendRequestAsync(Server server)
     {
         SslStream client = await server.ConnectAsync();
         await Raw.SendRequestAsync(client, "/");
@@ -381,7 +297,7 @@ public class FileFailureTests
     }
 
     /// <summary>Starts a server with small send buffers.</summary>
-    private static Task<Server> StartAsync(TlsMode mode, RequestDelegate handler, MinDataRate? rate = null) => Server.StartAsync(
+    internal static Task<Server> StartAsync(TlsMode mode, RequestDelegate handler, MinDataRate? rate = null) => Server.StartAsync(
         mode,
         https => https.OnAuthenticate = static (connection, _) =>
             connection.Features.Get<IConnectionSocketFeature>()!.Socket.SendBufferSize = 64 * 1024,
@@ -389,7 +305,7 @@ public class FileFailureTests
         application: application => application.Map("{**path}", handler));
 
     /// <summary>Creates a file that is one hole.</summary>
-    private static PatternFile Sparse(int size)
+    internal static PatternFile Sparse(int size)
     {
         PatternFile file = new(0);
         using FileStream writable = new(file.FullName, FileMode.Open, FileAccess.Write, FileShare.ReadWrite);
@@ -401,7 +317,7 @@ public class FileFailureTests
     private static int OpenHandles(PatternFile file) =>
         new DirectoryInfo("/proc/self/fd").EnumerateFileSystemInfos().Count(f => f.LinkTarget == file.FullName);
 
-    private static async Task UntilClosedAsync(PatternFile file)
+    internal static async Task UntilClosedAsync(PatternFile file)
     {
         using PeriodicTimer timer = new(TimeSpan.FromMilliseconds(20));
         for (long deadline = Environment.TickCount64 + (long)TimeSpan.FromSeconds(2).TotalMilliseconds; OpenHandles(file) > 1;)

@@ -251,45 +251,6 @@ public class PostHandshakeCertificateTests
         await ExchangeAsync(older);
     }
 
-    /// <summary>
-    /// A client that did not offer post-handshake authentication has no certificate. SslStream of .NET 10 throws an internal type of
-    /// exception, and this library one that says what to do.
-    /// </summary>
-    [Theory]
-    [MemberData(nameof(EveryMode))]
-    public async Task A_client_that_did_not_offer_to_be_asked_stays_connected(TlsMode mode)
-    {
-        foreach (bool judges in new[] { false, true })
-        {
-            await SideBySide.RunAsync(
-                mode,
-                async each =>
-                {
-                    Calls calls = new();
-                    await using Meeting meeting = await new Meeting(TlsMode.Stock, each, SslProtocols.Tls13)
-                    {
-                        ServerValidation = !judges ? null : (_, certificate, chain, errors) =>
-                        {
-                            calls.Add(certificate, chain is null, errors);
-                            return true;
-                        },
-                    }.SucceedAsync();
-                    List<string> outcomes = [];
-                    for (int i = 0; i < 2; i++)
-                    {
-                        Exception? failure = await Record.ExceptionAsync(
-                            () => meeting.Server.NegotiateClientCertificateAsync(CancellationToken.None).InTime("the negotiation to end"));
-                        outcomes.Add(failure is null ? "completed" : Environment.Version.Major < 11 ? "failed" : failure.GetType().Name);
-                        outcomes.Add($"{meeting.Server.RemoteCertificate is not null} {meeting.Server.IsAuthenticated} {meeting.Server.IsMutuallyAuthenticated}");
-                    }
-
-                    await ExchangeAsync(meeting);
-                    return $"{string.Join(", ", outcomes)}; {calls}";
-                },
-                $"{judges}");
-        }
-    }
-
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
     public async Task Data_before_the_certificate_is_read_first(TlsMode mode)
@@ -413,7 +374,7 @@ public class PostHandshakeCertificateTests
         Assert.Equal(1, await reading.InTime());
     }
 
-    private static async Task ExchangeAsync(Meeting meeting)
+    internal static async Task ExchangeAsync(Meeting meeting)
     {
         byte[] received = new byte[1];
         await meeting.Client.WriteAsync(new byte[] { 77 }).InTime();

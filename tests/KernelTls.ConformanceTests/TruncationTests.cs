@@ -44,6 +44,13 @@ public class TruncationTests
         await Assert.ThrowsAsync<IOException>(() => pair.Server.ReadAsync(new byte[1]).InTime());
         await Assert.ThrowsAsync<IOException>(() => Limits.Blocking(() => pair.Server.Read(new byte[1])).InTime());
         Assert.False(((KtlsStream)pair.Server).EndedWithoutCloseNotify);
+
+        // The other half stays open.
+        await pair.Server.WriteAsync(new byte[] { 4, 5 }).InTime("a write behind the error");
+        await pair.Server.ShutdownAsync().InTime("the end of the other half");
+        byte[] rest = new byte[3];
+        Assert.Equal(2, await pair.Client.ReadAtLeastAsync(rest, 3, throwOnEndOfStream: false).InTime("the data and the end"));
+        Assert.Equal(new byte[] { 4, 5, 0 }, rest);
     }
 
     [Theory]

@@ -25,7 +25,7 @@ public sealed class ReceiveTurnTests : IAsyncLifetime
         _openSsl = new ScriptedOpenSsl(_sockets.Client.SafeHandle);
         _sender = new TlsSender(_openSsl, _sockets.Client, kernel: true, default, recordLimit: 100);
         _receiver = new TlsReceiver(
-            _openSsl, _sender, _socket, kernel: true, pending: false, canRekey: true, storeSession: null, certificateSent: () => { });
+            _openSsl, _sender, _socket, kernel: true, pending: false, canRekey: true, requiresCloseNotify: false, storeSession: null, certificateSent: () => { });
     }
 
     public ValueTask DisposeAsync()

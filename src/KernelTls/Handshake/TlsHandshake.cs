@@ -359,11 +359,6 @@ internal sealed class TlsHandshake : IDisposable
             _verifier.Refusal?.Throw();
         }
 
-        if (!_options.RequireCloseNotify)
-        {
-            _connection.AllowTruncation();
-        }
-
         bool isSent = _settings.IsServer || (info.Resumed != 0 ? _offered.SentCertificate : info.CertificateRequested != 0);
         TlsSession session = new(
             _socket,

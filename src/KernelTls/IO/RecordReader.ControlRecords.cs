@@ -133,4 +133,17 @@ internal sealed partial class RecordReader
             return false;
         }
     }
+
+    /// <summary>Lets OpenSSL fail with the record that the kernel has refused. Returns <see langword="false"/> if there is none.</summary>
+    private bool PassRefusedRecord()
+    {
+        if (_refused == 0)
+        {
+            return false;
+        }
+
+        _connection.ReceiveFailed(_refused);
+        _refused = 0;
+        return true;
+    }
 }

@@ -20,7 +20,7 @@ namespace KernelTls.IO;
 /// OpenSsl ──close_notify──▶ Ended                         any ──failure──▶ later reads throw the same exception
 /// </code>
 /// <para>
-/// FIN without close_notify is a failure, never an end.
+/// FIN without close_notify is an end of its own kind, or a failure if the options say so. Within a record it is always a failure.
 /// </para>
 /// </remarks>
 internal sealed partial class RecordReader
@@ -32,6 +32,7 @@ internal sealed partial class RecordReader
     private readonly TlsSender _sender;
     private readonly SocketReceiver _socket;
     private readonly bool _canRekey;
+    private readonly bool _requiresCloseNotify;
     private readonly Action? _storeSession;
     private ReceiveBuffer _buffer;
     private HandshakeMessageLimiter _limiter = new(TimeProvider.System);
@@ -54,15 +55,16 @@ internal sealed partial class RecordReader
     private bool _endedWithoutCloseNotify;
     private volatile bool _closed;
 
-    /// <inheritdoc cref="TlsReceiver(TlsConnection, TlsSender, SocketReceiver, bool, bool, bool, Action?, Action)" path="/param"/>
+    /// <inheritdoc cref="TlsReceiver(TlsConnection, TlsSender, SocketReceiver, bool, bool, bool, bool, Action?, Action)" path="/param"/>
     public RecordReader(
-        TlsConnection connection, TlsSender sender, SocketReceiver socket, bool kernel, bool pending, bool canRekey, Action? storeSession)
+        TlsConnection connection, TlsSender sender, SocketReceiver socket, bool kernel, bool pending, bool canRekey, bool requiresCloseNotify, Action? storeSession)
     {
         _connection = connection;
         _sender = sender;
         _socket = socket;
         IsKernel = kernel;
         _canRekey = canRekey;
+        _requiresCloseNotify = requiresCloseNotify;
         _storeSession = storeSession;
         Source = pending || !kernel ? ReadSource.OpenSsl : ReadSource.Wait;
     }
@@ -269,6 +271,8 @@ internal sealed partial class RecordReader
             case NativeStatus.CloseNotify:
                 Source = ReadSource.Ended;
                 return true;
+            case NativeStatus.Eof when _requiresCloseNotify:
+                throw Fail(_lost ?? TlsErrors.Truncated());
             case NativeStatus.Eof:
                 EndWithoutCloseNotify();
                 return true;
@@ -343,19 +347,6 @@ internal sealed partial class RecordReader
         {
             HandleConnectionLoss(result.Error);
         }
-    }
-
-    /// <summary>Lets OpenSSL fail with the record that the kernel has refused. Returns <see langword="false"/> if there is none.</summary>
-    private bool PassRefusedRecord()
-    {
-        if (_refused == 0)
-        {
-            return false;
-        }
-
-        _connection.ReceiveFailed(_refused);
-        _refused = 0;
-        return true;
     }
 
     /// <summary>Records that the connection is lost. If the kernel may still hold earlier data, reads continue with it.</summary>

@@ -25,17 +25,6 @@ internal partial class TlsConnection
         return supported;
     }
 
-    /// <summary>
-    /// Makes an end without close_notify count as the end of the stream from now on, unless it occurs within a record.
-    /// </summary>
-    public void AllowTruncation()
-    {
-        lock (_lock)
-        {
-            Check(KtlsNative.KtlsNative_AllowTruncation(_handle));
-        }
-    }
-
     private unsafe NativeResult RunVerifiedStep(
         PeerVerifier verifier,
         delegate*<SafeTlsConnectionHandle, int, delegate* unmanaged<nint, nint*, int, NativeStaple, nint, int>, nint, NativeResult*, int>

@@ -51,6 +51,7 @@ internal sealed class TlsReceiver : IDisposable
     /// <param name="kernel">Whether the kernel decrypts.</param>
     /// <param name="pending">Whether OpenSSL holds bytes from the last flight of the handshake.</param>
     /// <param name="canRekey">Whether the kernel accepts a second key.</param>
+    /// <param name="requiresCloseNotify">Whether FIN without close_notify is a failure.</param>
     /// <param name="storeSession">The action that stores a session of the server, or <see langword="null"/> if none is wanted.</param>
     /// <param name="certificateSent">The action to call after a request after the handshake was answered with the own certificate.</param>
     public TlsReceiver(
@@ -60,10 +61,11 @@ internal sealed class TlsReceiver : IDisposable
         bool kernel,
         bool pending,
         bool canRekey,
+        bool requiresCloseNotify,
         Action? storeSession,
         Action certificateSent)
     {
-        _reader = new RecordReader(connection, sender, socket, kernel, pending, canRekey, storeSession);
+        _reader = new RecordReader(connection, sender, socket, kernel, pending, canRekey, requiresCloseNotify, storeSession);
         _socket = socket;
         _connection = connection;
         _sender = sender;

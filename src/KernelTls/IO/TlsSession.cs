@@ -87,6 +87,7 @@ internal sealed partial class TlsSession : IDisposable
             facts.ReceiveSwitched,
             info.Pending != 0,
             platform.CanRekey,
+            options.RequireCloseNotify,
             settings.Resumes ? StoreSession : null,
             () => LocalCertificate = _lateCertificate ?? Settings.Certificate?.TargetCertificate);
         Sender.TakeRefusedRecord = Receiver.TakeRefusedRecord;

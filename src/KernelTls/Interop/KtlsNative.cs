@@ -54,8 +54,6 @@ internal static unsafe partial class KtlsNative
         nint state,
         NativeResult* result);
 
-    [LibraryImport(LibraryName)]
-    internal static partial int KtlsNative_AllowTruncation(SafeTlsConnectionHandle connection);
 
     [LibraryImport(LibraryName)]
     internal static partial int KtlsNative_GetClientHello(SafeTlsConnectionHandle connection, ClientHelloData* clientHello);

@@ -39,6 +39,7 @@ internal sealed class ModelledReceiver : IDisposable
             kernel,
             pending: kernel && choices.Take(3) == 2,
             _world.CanRekey,
+            requiresCloseNotify: false,
             storeSession: null,
             certificateSent: () => { });
         _world.Interrupt = Interrupt;
