@@ -10,6 +10,7 @@ public sealed class WeavePackages : WeaveTask
     private const string NoPadding = "ExpectNoPadding";
 
     private readonly HashSet<string> _found = new(StringComparer.OrdinalIgnoreCase);
+    private readonly Dictionary<string, bool> _hasNothing = new(StringComparer.OrdinalIgnoreCase);
     private readonly List<ITaskItem> _replaced = [];
 
     /// <summary>Gets or sets the assemblies of packages.</summary>
@@ -66,6 +67,10 @@ public sealed class WeavePackages : WeaveTask
         {
             cache.Save();
             WarnOfUnknown(selection, replacements);
+            foreach ((string name, _) in _hasNothing.Where(pair => pair.Value))
+            {
+                WarnOfNothing(name);
+            }
         }
 
         return !Log.HasLoggedErrors;
@@ -111,7 +116,13 @@ public sealed class WeavePackages : WeaveTask
             }
             else
             {
-                Report(name, file, isNamed, isNew);
+                Report(name, file, isNew);
+            }
+
+            if (isNamed)
+            {
+                // An assembly may have a file for each platform, and one without content for all others.
+                _hasNothing[name] = file.HasNothing && _hasNothing.GetValueOrDefault(name, true);
             }
 
             if (file.OutputStamp is not null)

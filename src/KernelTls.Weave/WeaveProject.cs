@@ -28,7 +28,13 @@ public sealed class WeaveProject : WeaveTask
         }
 
         // If nothing was compiled, it is the woven one of an earlier build.
-        Report(ProjectAssembly, WeaveFile(Assembly, Assembly, replacements), isNamed: true, isNew: true);
+        WovenFile file = WeaveFile(Assembly, Assembly, replacements);
+        Report(ProjectAssembly, file, isNew: true);
+        if (file.HasNothing)
+        {
+            WarnOfNothing(ProjectAssembly);
+        }
+
         return !Log.HasLoggedErrors;
     }
 }

@@ -62,9 +62,8 @@ public abstract class WeaveTask : Microsoft.Build.Utilities.Task
     /// <summary>Reports the result for an assembly: woven members at the verbosity "normal", members that could not be woven as warnings.</summary>
     /// <param name="assembly">The assembly's name.</param>
     /// <param name="file">What came of it.</param>
-    /// <param name="isNamed">Whether the project names it. A named assembly without a place to weave is reported.</param>
     /// <param name="isNew">Whether it was woven in this build.</param>
-    internal void Report(string assembly, WovenFile file, bool isNamed, bool isNew)
+    internal void Report(string assembly, WovenFile file, bool isNew)
     {
         if (file.Refusal is { } refusal)
         {
@@ -74,16 +73,9 @@ public abstract class WeaveTask : Microsoft.Build.Utilities.Task
         {
             LogMessage($"{assembly}: woven already, left as it is");
         }
-        else if (file.OutputStamp is null && file.Problems.Length == 0)
+        else if (file.HasNothing)
         {
-            if (isNamed)
-            {
-                Warn("KTLSW004", $"There is nothing to weave in {assembly}: it makes no SslStream, HttpClient or handler itself. Perhaps an assembly that it uses does.");
-            }
-            else
-            {
-                LogMessage($"{assembly}: nothing to weave");
-            }
+            LogMessage($"{assembly}: nothing to weave");
         }
 
         foreach (string problem in file.Problems)
@@ -100,6 +92,10 @@ public abstract class WeaveTask : Microsoft.Build.Utilities.Task
             }
         }
     }
+
+    /// <summary>Warns that an assembly which the project names has no place to weave.</summary>
+    internal void WarnOfNothing(string assembly) => Warn(
+        "KTLSW004", $"There is nothing to weave in {assembly}: it makes no SslStream, HttpClient or handler itself. Perhaps an assembly that it uses does.");
 
     /// <summary>Says what became of an assembly, at the verbosity "normal".</summary>
     internal void LogMessage(string message) => Log.LogMessage(MessageImportance.Normal, "KernelTls.Weave: {0}", message);

@@ -1,3 +1,5 @@
+using System.Text.Json.Serialization;
+
 namespace KernelTls.Weave;
 
 /// <summary>What came of an assembly in this build or an earlier one.</summary>
@@ -13,4 +15,8 @@ internal sealed record WovenFile(
 {
     /// <summary>Gets a value that indicates whether the assembly had been woven before any build of this project, and is left as it is.</summary>
     public bool WasWoven { get; init; }
+
+    /// <summary>Gets a value that indicates whether the assembly has no place to weave.</summary>
+    [JsonIgnore]
+    public bool HasNothing => Refusal is null && !WasWoven && OutputStamp is null && Problems.Length == 0;
 }

@@ -90,6 +90,23 @@ public sealed class WeavePackagesTests : IDisposable
         Assert.Empty(task.WovenAssemblies);
     }
 
+    /// <summary>Microsoft.Data.SqlClient has a file for each platform, and one that only throws.</summary>
+    [Fact]
+    public void A_file_with_nothing_beside_one_for_a_platform_is_no_warning()
+    {
+        Directory.CreateDirectory(_directory["runtimes/unix/lib"]);
+        Add("runtimes/unix/lib/Two", UsesStream);
+        ITaskItem file = _assemblies[^1];
+        _assemblies.Remove(file);
+        file.SetMetadata("DestinationSubPath", "runtimes/unix/lib/Two.dll");
+        Add("Two", UsesNothing);
+
+        WeavePackages task = Run(new Selected([Build.Item("Two")], [file]));
+
+        Assert.Single(task.WovenPlatformFiles);
+        Assert.Empty(_build.Warnings);
+    }
+
     [Fact]
     public void The_second_time_nothing_is_written_and_the_same_is_said()
     {

@@ -10,6 +10,7 @@ namespace KernelTls.Weaving;
 /// </summary>
 internal static class KnownWrapper
 {
+    private const string SqlClient = "Microsoft.Data.SqlClient.ManagedSni.SniNetworkStream, Microsoft.Data.SqlClient";
     private const string MailKit = "MailKit.Net.NetworkStream, MailKit";
     private const string Grpc = "Grpc.Net.Client.Balancer.Internal.StreamWrapper, Grpc.Net.Client";
 
@@ -22,6 +23,9 @@ internal static class KnownWrapper
             return $"{type.FullName}, {type.Assembly.GetName().Name}" switch
             {
                 MailKit => SocketOfMailKit(stream),
+
+                // A NetworkStream that lets one read and one write at a time pass, as the stream above it does, too.
+                SqlClient => ((NetworkStream)stream).Socket,
 
                 // The bytes that it read while the connection was idle are the first bytes of the stream.
                 Grpc when InitialDataOfGrpc(stream) is null or { Count: 0 }

@@ -1,8 +1,6 @@
 using System.Buffers.Binary;
 using System.Collections.Concurrent;
-using System.Net;
 using System.Net.Security;
-using System.Net.Sockets;
 using KernelTls.Tests;
 using MongoDB.Bson;
 using MongoDB.Bson.Serialization;
@@ -13,7 +11,7 @@ namespace KernelTls.LibraryTests.Servers;
 /// Implements the part of MongoDB's wire protocol (OP_MSG, and OP_QUERY for the first message) that a driver needs to insert and to
 /// find, because the distribution has no such server. Its end of the connections is woven as well, and requires a client certificate.
 /// </summary>
-internal sealed class MongoStub : IAsyncDisposable
+internal sealed class MongoStub : TlsStub
 {
     /// <summary>The name of a collection whose searches are never answered.</summary>
     public const string Silent = "silent";
@@ -22,79 +20,17 @@ internal sealed class MongoStub : IAsyncDisposable
     private const int OpQuery = 2004;
     private const int OpMsg = 2013;
 
-    private readonly ReservedPort _port = new();
     private readonly ConcurrentDictionary<string, ConcurrentQueue<BsonDocument>> _collections = new();
-    private readonly ConcurrentDictionary<TcpClient, Task> _connections = new();
-    private TcpListener? _listener;
-    private Task _accepting = Task.CompletedTask;
 
-    public int Port => _port.Number;
-
-    public void Start()
+    protected override SslServerAuthenticationOptions Options => new()
     {
-        _listener = new TcpListener(IPAddress.Loopback, Port);
-        _listener.Start();
-        _accepting = AcceptAsync(_listener);
-    }
-
-    /// <summary>Ends the server and all its connections.</summary>
-    public async Task StopAsync()
-    {
-        _listener?.Stop();
-        await _accepting.InTime("the listener's end");
-        foreach ((TcpClient connection, Task serving) in _connections)
-        {
-            connection.Dispose();
-            await serving.InTime("a connection's end");
-        }
-
-        _connections.Clear();
-    }
-
-    public async ValueTask DisposeAsync()
-    {
-        await StopAsync();
-        _port.Dispose();
-    }
-
-    private async Task AcceptAsync(TcpListener listener)
-    {
-        try
-        {
-            while (true)
-            {
-                TcpClient connection = await listener.AcceptTcpClientAsync();
-                connection.NoDelay = true;
-                _connections[connection] = ServeAsync(connection);
-            }
-        }
-        catch (Exception e) when (e is SocketException or ObjectDisposedException)
-        {
-        }
-    }
-
-    private async Task ServeAsync(TcpClient connection)
-    {
-        try
-        {
-            await using SslStream tls = new(connection.GetStream());
-            await tls.AuthenticateAsServerAsync(new SslServerAuthenticationOptions
-            {
-                ServerCertificate = Certificates.Ecdsa,
-                ClientCertificateRequired = true,
-                CertificateChainPolicy = Certificates.Trust(),
-            });
-            while (await AnswerAsync(tls))
-            {
-            }
-        }
-        catch (Exception e) when (e is IOException or ObjectDisposedException)
-        {
-        }
-    }
+        ServerCertificate = Certificates.Ecdsa,
+        ClientCertificateRequired = true,
+        CertificateChainPolicy = Certificates.Trust(),
+    };
 
     /// <summary>Receives one message, and answers it.</summary>
-    private async Task<bool> AnswerAsync(SslStream stream)
+    protected override async Task<bool> AnswerAsync(SslStream stream)
     {
         byte[] header = new byte[16];
         if (await stream.ReadAtLeastAsync(header, header.Length, throwOnEndOfStream: false) < header.Length)
