@@ -29,6 +29,7 @@ internal static class Advice
         KtlsFallbackReason.NotPermitted => "A security policy denies the socket options of kernel TLS: allow setsockopt with TCP_ULP and with the level SOL_TLS (282) in the container's seccomp profile or the security module.",
         KtlsFallbackReason.RuntimeNotSupported => "This version of KernelTls does not know this .NET runtime: update the package.",
         KtlsFallbackReason.RuntimeChanged => "This .NET runtime behaves differently than this version of KernelTls expects: update the package.",
+        KtlsFallbackReason.UlpNotSupported => "The kernel, or a sandbox in its place (gVisor), has no upper layer protocols: run on Linux 4.13 or later, without such a sandbox. No module helps.",
         KtlsFallbackReason.KestrelNotSupported => "This version of KernelTls.AspNetCore does not know this ASP.NET Core: update the package.",
         KtlsFallbackReason.NotSocketStream => "The stream under the TLS stream is not exactly a NetworkStream: remove wrappers (proxies, counters, buffers), or put them above the TLS stream.",
         KtlsFallbackReason.NotConnected => "The socket was not connected when the handshake started: connect it first.",

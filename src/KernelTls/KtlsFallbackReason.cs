@@ -108,6 +108,12 @@ public enum KtlsFallbackReason
     /// </summary>
     RuntimeChanged = 31,
 
+    /// <summary>
+    /// The kernel, or a sandbox in its place such as gVisor, does not implement the socket option <c>TCP_ULP</c> (ENOPROTOOPT, EOPNOTSUPP or
+    /// ENOSYS), so no module can add kernel TLS. Run on Linux 4.13 or later, without such a sandbox.
+    /// </summary>
+    UlpNotSupported = 32,
+
     // The transport.
 
     /// <summary>The inner stream is not exactly a <see cref="System.Net.Sockets.NetworkStream"/>.</summary>

@@ -5,8 +5,8 @@ using KernelTls.Tests;
 namespace KernelTls.ConformanceTests;
 
 /// <summary>
-/// Tests that a container's seccomp profile that denies the options of kernel TLS has its own reason, which differs
-/// from a missing module and an old kernel. A filter is permanent, so each case runs in a separate process.
+/// Tests that a container's seccomp profile that denies the options of kernel TLS, and a sandbox that does not know them, have their own
+/// reasons, which differ from a missing module and an old kernel. A filter is permanent, so each case runs in a separate process.
 /// </summary>
 public partial class SeccompTests
 {
@@ -15,10 +15,11 @@ public partial class SeccompTests
     private const int Tls = 282;
 
     [Theory]
-    [InlineData(Tcp, 1)]
-    [InlineData(Tcp, 13)]
-    [InlineData(Tls, 1)]
-    public async Task A_denied_option_is_a_reason_of_its_own(int level, int errno)
+    [InlineData(Tcp, 1, KtlsFallbackReason.NotPermitted)]
+    [InlineData(Tcp, 13, KtlsFallbackReason.NotPermitted)]
+    [InlineData(Tcp, 92, KtlsFallbackReason.UlpNotSupported)]
+    [InlineData(Tls, 1, KtlsFallbackReason.NotPermitted)]
+    public async Task A_denied_option_is_a_reason_of_its_own(int level, int errno, KtlsFallbackReason expected)
     {
         Assert.SkipWhen(level == Tls && !KtlsPlatform.Probe().IsSupported, "Without a tls module no key is ever tried.");
         ProcessStartInfo start = new(
@@ -27,7 +28,7 @@ public partial class SeccompTests
         {
             RedirectStandardOutput = true,
         };
-        start.Environment[DenyVariable] = $"{level} {errno}";
+        start.Environment[DenyVariable] = $"{level} {errno} {(int)expected}";
         using Process run = Process.Start(start)!;
         string said = await run.StandardOutput.ReadToEndAsync(TestContext.Current.CancellationToken).Within(4 * Limits.Wait, "the filtered process");
         await run.WaitForExitAsync(TestContext.Current.CancellationToken).InTime("the filtered process to end");
@@ -41,7 +42,7 @@ public partial class SeccompTests
         int[] deny = [.. Environment.GetEnvironmentVariable(DenyVariable)!.Split(' ').Select(int.Parse)];
         Deny(deny[0], deny[1]);
 
-        Assert.Equal(KtlsFallbackReason.NotPermitted, KtlsPlatform.Probe().NotSupportedReason);
+        Assert.Equal((KtlsFallbackReason)deny[2], KtlsPlatform.Probe().NotSupportedReason);
         Assert.Contains($"errno {deny[1]}", KtlsPlatform.Probe().NotSupportedDetail, StringComparison.Ordinal);
     }
 

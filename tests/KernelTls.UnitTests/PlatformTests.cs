@@ -21,6 +21,9 @@ public class PlatformTests
     [InlineData(0, 0, 0, KtlsFallbackReason.None)]
     [InlineData(0, 0, 22, KtlsFallbackReason.None)] // keys are evaluated one by one
     [InlineData(0, 2, 2, KtlsFallbackReason.ModuleMissing)]
+    [InlineData(0, 38, 38, KtlsFallbackReason.UlpNotSupported)]
+    [InlineData(0, 92, 92, KtlsFallbackReason.UlpNotSupported)]
+    [InlineData(0, 95, 95, KtlsFallbackReason.UlpNotSupported)]
     [InlineData(0, 1, 1, KtlsFallbackReason.NotPermitted)]
     [InlineData(0, 13, 13, KtlsFallbackReason.NotPermitted)]
     [InlineData(0, 0, 1, KtlsFallbackReason.NotPermitted)]

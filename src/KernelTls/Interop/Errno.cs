@@ -13,9 +13,11 @@ internal static class Errno
     public const int Invalid = 22;           // EINVAL
     public const int Pipe = 32;              // EPIPE
     public const int Range = 34;             // ERANGE
+    public const int NoCall = 38;            // ENOSYS
     public const int NoData = 61;            // ENODATA
     public const int BadMessage = 74;        // EBADMSG
     public const int MessageSize = 90;       // EMSGSIZE
+    public const int NoOption = 92;          // ENOPROTOOPT
     public const int NotSupported = 95;      // ENOTSUP, EOPNOTSUPP
     public const int ConnectionReset = 104;  // ECONNRESET
     public const int NotConnected = 107;     // ENOTCONN
@@ -28,6 +30,9 @@ internal static class Errno
     /// returns it.
     /// </summary>
     public static bool IsDenial(int errno) => errno is NotPermitted or AccessDenied;
+
+    /// <summary>Returns whether the errno says that a kernel or sandbox does not implement the call.</summary>
+    public static bool IsAbsence(int errno) => errno is NoCall or NoOption or NotSupported;
 
     /// <summary>Returns whether the same call may succeed later.</summary>
     public static bool IsTransient(int errno) => errno is Again or NoMemory or NoBuffers;

@@ -152,6 +152,7 @@ internal sealed class Platform
     internal static KtlsFallbackReason GetFallbackReason(int errno, in KernelProbe probe) =>
         Errno.IsDenial(errno) || Errno.IsDenial(probe.UlpErrno) ? KtlsFallbackReason.NotPermitted
         : errno != 0 || Errno.IsTransient(probe.UlpErrno) ? KtlsFallbackReason.ProbeFailed
+        : Errno.IsAbsence(probe.UlpErrno) ? KtlsFallbackReason.UlpNotSupported
         : probe.UlpErrno != 0 ? KtlsFallbackReason.ModuleMissing
         : AreAllDenied(probe.Send) && AreAllDenied(probe.Receive) ? KtlsFallbackReason.NotPermitted
         : KtlsFallbackReason.None;
