@@ -9,12 +9,21 @@ namespace KernelTls.Weave;
 // The bodies of methods: the members that they use, and the replacements.
 internal sealed partial class AssemblyWeaver
 {
+    /// <summary>The length of a signature, in bytes, above which it is none of a replaced member.</summary>
+    internal const int LongestSignature = 1024;
+
     /// <summary>Returns the replacement of a member, or null if its type has no replacements.</summary>
     private static MemberReplacement? MemberOf(MetadataReader reader, MemberReferenceHandle handle, Replacements replacements)
     {
         MemberReference member = reader.GetMemberReference(handle);
         if (member.Parent.Kind != HandleKind.TypeReference || member.GetKind() != MemberReferenceKind.Method
             || !IsReplaced(reader, (TypeReferenceHandle)member.Parent, replacements, out TypeReplacement? type))
+        {
+            return null;
+        }
+
+        // The decoder calls itself for each level of a type.
+        if (reader.GetBlobReader(member.Signature).Length > LongestSignature)
         {
             return null;
         }

@@ -48,6 +48,40 @@ internal sealed partial class AssemblyWeaver
     /// <exception cref="UnsupportedImageException">It cannot be woven; the message says why.</exception>
     public static WeaveResult Weave(byte[] image, Replacements replacements)
     {
+        try
+        {
+            return WeaveImage(image, replacements);
+        }
+        catch (Exception e) when (e is not UnsupportedImageException)
+        {
+            // Damage may show anywhere, as any exception of the readers.
+            throw new UnsupportedImageException($"it is damaged, or of a form that is not known here ({e.Message})");
+        }
+    }
+
+    /// <summary>Returns whether an assembly has been woven.</summary>
+    public static bool IsWoven(string path)
+    {
+        using PEReader pe = new(File.OpenRead(path));
+        return HasMetadata(pe) && IsWoven(pe.GetMetadataReader());
+    }
+
+    /// <summary>Whether there is something to weave in an assembly.</summary>
+    public static bool HasPlaces(string path, Replacements replacements)
+    {
+        using PEReader pe = new(File.OpenRead(path));
+        try
+        {
+            return HasMetadata(pe) && HasPlaces(pe.GetMetadataReader(), replacements);
+        }
+        catch (Exception e) when (e is BadImageFormatException or ArgumentException or InvalidCastException or InsufficientExecutionStackException)
+        {
+            return false;
+        }
+    }
+
+    private static WeaveResult WeaveImage(byte[] image, Replacements replacements)
+    {
         using PEReader pe = new(new MemoryStream(image));
         if (!HasMetadata(pe))
         {
@@ -66,28 +100,7 @@ internal sealed partial class AssemblyWeaver
         }
 
         PortableExecutable.Check(pe);
-        try
-        {
-            return new AssemblyWeaver(image, pe, reader, replacements).Weave();
-        }
-        catch (Exception e) when (e is BadImageFormatException or ArgumentOutOfRangeException or IndexOutOfRangeException or OverflowException)
-        {
-            throw new UnsupportedImageException($"it is damaged, or of a form that is not known here ({e.Message})");
-        }
-    }
-
-    /// <summary>Returns whether an assembly has been woven.</summary>
-    public static bool IsWoven(string path)
-    {
-        using PEReader pe = new(File.OpenRead(path));
-        return HasMetadata(pe) && IsWoven(pe.GetMetadataReader());
-    }
-
-    /// <summary>Whether there is something to weave in an assembly.</summary>
-    public static bool HasPlaces(string path, Replacements replacements)
-    {
-        using PEReader pe = new(File.OpenRead(path));
-        return HasMetadata(pe) && HasPlaces(pe.GetMetadataReader(), replacements);
+        return new AssemblyWeaver(image, pe, reader, replacements).Weave();
     }
 
     private static bool IsWoven(MetadataReader reader) => Enumerable.Range(1, reader.GetTableRowCount(TableIndex.ModuleRef)).Any(
@@ -180,11 +193,17 @@ internal sealed partial class AssemblyWeaver
     }
 
     /// <summary>Returns the first base class that is not of this assembly.</summary>
+    /// <exception cref="BadImageFormatException">A class is its own base class.</exception>
     private TypeReferenceHandle? BaseOf(TypeDefinitionHandle handle)
     {
         EntityHandle type = handle;
-        while (!type.IsNil && type.Kind == HandleKind.TypeDefinition)
+        for (int steps = 0; !type.IsNil && type.Kind == HandleKind.TypeDefinition; steps++)
         {
+            if (steps > _reader.TypeDefinitions.Count)
+            {
+                throw new BadImageFormatException("The base classes form a circle.");
+            }
+
             type = _reader.GetTypeDefinition((TypeDefinitionHandle)type).BaseType;
             if (type.Kind == HandleKind.TypeSpecification)
             {

@@ -50,10 +50,14 @@ internal static class MethodBody
         OperandType.ShortInlineBrTarget or OperandType.ShortInlineI or OperandType.ShortInlineVar => 1,
         OperandType.InlineVar => 2,
         OperandType.InlineI8 or OperandType.InlineR => 8,
-        OperandType.InlineSwitch => 4 + (4 * BinaryPrimitives.ReadInt32LittleEndian(image.AsSpan(operand))),
+        OperandType.InlineSwitch => LengthOfSwitch(BinaryPrimitives.ReadInt32LittleEndian(image.AsSpan(operand)), image.Length - operand),
         not null => 4,
         null => throw new BadImageFormatException($"A method body has the unknown opcode 0x{code:x}."),
     };
+
+    private static int LengthOfSwitch(int targets, int rest) => targets >= 0 && targets < rest / 4
+        ? 4 + (4 * targets)
+        : throw new BadImageFormatException($"A switch has {targets} targets.");
 
     private static OperandType?[] ReadOperands()
     {

@@ -1,5 +1,6 @@
 using System.Reflection.Metadata;
 using System.Reflection.Metadata.Ecma335;
+using System.Runtime.CompilerServices;
 
 namespace KernelTls.Weave;
 
@@ -58,6 +59,7 @@ internal static class SignatureBytes
     /// <summary>Skips one type.</summary>
     private static void Skip(ref BlobReader reader)
     {
+        RuntimeHelpers.EnsureSufficientExecutionStack();
         switch (reader.ReadCompressedInteger())
         {
             case (int)SignatureTypeCode.RequiredModifier or (int)SignatureTypeCode.OptionalModifier:

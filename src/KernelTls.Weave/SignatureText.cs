@@ -1,5 +1,6 @@
 using System.Collections.Immutable;
 using System.Reflection.Metadata;
+using System.Runtime.CompilerServices;
 
 namespace KernelTls.Weave;
 
@@ -19,6 +20,7 @@ internal sealed class SignatureText : ISignatureTypeProvider<string, object?>
 
     public string GetTypeFromDefinition(MetadataReader reader, TypeDefinitionHandle handle, byte rawTypeKind)
     {
+        RuntimeHelpers.EnsureSufficientExecutionStack();
         TypeDefinition type = reader.GetTypeDefinition(handle);
         string name = NameOf(reader, type.Namespace, type.Name);
         return type.GetDeclaringType() is { IsNil: false } outer ? GetTypeFromDefinition(reader, outer, rawTypeKind) + "/" + name : name;
@@ -26,6 +28,7 @@ internal sealed class SignatureText : ISignatureTypeProvider<string, object?>
 
     public string GetTypeFromReference(MetadataReader reader, TypeReferenceHandle handle, byte rawTypeKind)
     {
+        RuntimeHelpers.EnsureSufficientExecutionStack();
         TypeReference type = reader.GetTypeReference(handle);
         string name = NameOf(reader, type.Namespace, type.Name);
         return type.ResolutionScope.Kind == HandleKind.TypeReference
@@ -33,8 +36,14 @@ internal sealed class SignatureText : ISignatureTypeProvider<string, object?>
             : name;
     }
 
-    public string GetTypeFromSpecification(MetadataReader reader, object? genericContext, TypeSpecificationHandle handle, byte rawTypeKind) =>
-        reader.GetTypeSpecification(handle).DecodeSignature(this, genericContext);
+    public string GetTypeFromSpecification(MetadataReader reader, object? genericContext, TypeSpecificationHandle handle, byte rawTypeKind)
+    {
+        RuntimeHelpers.EnsureSufficientExecutionStack();
+        TypeSpecification type = reader.GetTypeSpecification(handle);
+        return reader.GetBlobReader(type.Signature).Length <= AssemblyWeaver.LongestSignature
+            ? type.DecodeSignature(this, genericContext)
+            : throw new BadImageFormatException("A type has an unusually long signature.");
+    }
 
     public string GetGenericInstantiation(string genericType, ImmutableArray<string> typeArguments) =>
         genericType + "<" + string.Join(',', typeArguments) + ">";
