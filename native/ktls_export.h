@@ -76,7 +76,7 @@ KTLS_EXPORT int32_t KtlsNative_ErrorText(int64_t openSslError, uint8_t* text, in
 #define KTLS_STATUS_WANT_CERTIFICATE 8  /* KTLS_FLAG_PAUSE_AT_CERTIFICATE: call UseCertificate */
 /* Read and Write also return WANT_CERTIFICATE, under KTLS_FLAG_POST_HANDSHAKE_AUTH. */
 #define KTLS_STATUS_DATA_WAITING 9 /* RequestCertificate only: application data must be read first */
-#define KTLS_STATUS_EOF 10         /* FIN without close_notify between two records; sending goes on */
+#define KTLS_STATUS_EOF 10         /* FIN without close_notify between two records; sending continues */
 
 typedef struct KtlsResult
 {

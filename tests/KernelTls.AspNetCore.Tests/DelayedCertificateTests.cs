@@ -47,7 +47,7 @@ public class DelayedCertificateTests
 
     /// <summary>
     /// A client without a certificate does not offer post-handshake authentication in its ClientHello (RFC 8446,
-    /// section 4.2.6). Since .NET 11 such a request goes on without a certificate.
+    /// section 4.2.6). Since .NET 11 such a request continues without a certificate.
     /// </summary>
     [Theory]
     [MemberData(nameof(EveryMode))]

@@ -1,10 +1,6 @@
 using System.Net.Security;
-using System.Net.Sockets;
 using KernelTls.AspNetCore.Tls;
 using KernelTls.Tests;
-using Microsoft.AspNetCore.Builder;
-using Microsoft.AspNetCore.Connections.Features;
-using Microsoft.AspNetCore.Http;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.Extensions.Logging;
 

@@ -78,13 +78,7 @@ public sealed class WeavePackagesTests : IDisposable
     [Fact]
     public void Files_for_one_platform_keep_their_folder()
     {
-        Directory.CreateDirectory(_directory["runtimes/unix/lib"]);
-        Add("runtimes/unix/lib/One", UsesStream);
-        ITaskItem file = _assemblies[^1];
-        _assemblies.Remove(file);
-        file.SetMetadata("DestinationSubPath", "runtimes/unix/lib/One.dll");
-
-        WeavePackages task = Run(new Selected([Build.Item("One")], [file]));
+        WeavePackages task = Run(new Selected([Build.Item("One")], [AddForPlatform("One", UsesStream)]));
 
         Assert.Equal(_directory["obj/runtimes/unix/lib/One.dll"], Assert.Single(task.WovenPlatformFiles).ItemSpec);
         Assert.Empty(task.WovenAssemblies);
@@ -94,11 +88,7 @@ public sealed class WeavePackagesTests : IDisposable
     [Fact]
     public void A_file_with_nothing_beside_one_for_a_platform_is_no_warning()
     {
-        Directory.CreateDirectory(_directory["runtimes/unix/lib"]);
-        Add("runtimes/unix/lib/Two", UsesStream);
-        ITaskItem file = _assemblies[^1];
-        _assemblies.Remove(file);
-        file.SetMetadata("DestinationSubPath", "runtimes/unix/lib/Two.dll");
+        ITaskItem file = AddForPlatform("Two", UsesStream);
         Add("Two", UsesNothing);
 
         WeavePackages task = Run(new Selected([Build.Item("Two")], [file]));
@@ -269,6 +259,18 @@ public sealed class WeavePackagesTests : IDisposable
     }
 
     private WeavePackages Run(ITaskItem wanted) => Run(new Selected([wanted]));
+
+    /// <summary>Compiles an assembly for one platform, and returns its file.</summary>
+    private ITaskItem AddForPlatform(string name, string source)
+    {
+        string path = $"runtimes/unix/lib/{name}";
+        Directory.CreateDirectory(_directory["runtimes/unix/lib"]);
+        Add(path, source);
+        ITaskItem file = _assemblies[^1];
+        _assemblies.Remove(file);
+        file.SetMetadata("DestinationSubPath", $"{path}.dll");
+        return file;
+    }
 
     private WeavePackages Run(Selected selected)
     {
