@@ -35,6 +35,8 @@ internal sealed class Wrk() : Generator("wrk")
                     latency.mean, latency:percentile(50), latency:percentile(99)))
             end
             """);
-        return ["--threads", "1", "--connections", $"{row.Connections}", "--duration", $"{length.TotalSeconds:F0}s", "--script", script, target.AbsoluteUri];
+
+        // By default a response after more than two seconds is an error. The 99th percentile shows slow ones.
+        return ["--timeout", "30s", "--threads", "1", "--connections", $"{row.Connections}", "--duration", $"{length.TotalSeconds:F0}s", "--script", script, target.AbsoluteUri];
     }
 }
