@@ -219,8 +219,8 @@ int32_t KtlsNative_Handshake(
     {
         connection->sendOffloaded = KtlsConnection_IsSendOffloaded(api, connection);
         connection->established = true;
-        /* OpenSSL would take a FIN for a fatal error, after which the other direction fails, too. KtlsNative_Read tells
-         * it from a close_notify. */
+        /* OpenSSL would take a FIN for a fatal error, after which the other direction fails, too. KtlsConnection_Leave
+         * tells it from a close_notify. */
         (void)api->SSL_set_options(connection->ssl, SSL_OP_IGNORE_UNEXPECTED_EOF);
         WipeKeyExchangeKeys(api, connection->ssl);
         if (!UseOwnBios(api, connection))

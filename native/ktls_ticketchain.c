@@ -2,7 +2,6 @@
 #include "ktls_ticketchain.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The application data of a ticket: for each issuer its length, then its DER. Each resumption sends a ticket in both
@@ -16,7 +15,8 @@ enum
 
 static const uint8_t s_noRoom[] = {0};
 
-/* Returns the number of bytes that the issuers take, or -1 on failure. Writes them unless data is NULL. */
+/* Writes the issuers to data, which has LARGEST_CHAIN bytes. Returns their number, 0 if there is no room, or -1 on
+ * failure. */
 static long Encode(const KtlsOpenSsl* api, const OPENSSL_STACK* issuers, uint8_t* data)
 {
     long size = 0;
@@ -28,18 +28,14 @@ static long Encode(const KtlsOpenSsl* api, const OPENSSL_STACK* issuers, uint8_t
         {
             return -1;
         }
-        if (data != NULL)
+        if (length > LARGEST_CHAIN - LENGTH_SIZE - size)
         {
-            uint32_t prefix = (uint32_t)length;
-            memcpy(data + size, &prefix, LENGTH_SIZE);
-            unsigned char* at = data + size + LENGTH_SIZE;
-            (void)api->i2d_X509(issuer, &at);
+            return 0;
         }
-        size += LENGTH_SIZE + length;
-        if (size > LARGEST_CHAIN)
-        {
-            return size;
-        }
+        uint32_t prefix = (uint32_t)length;
+        memcpy(data + size, &prefix, LENGTH_SIZE);
+        unsigned char* at = data + size + LENGTH_SIZE;
+        size += LENGTH_SIZE + api->i2d_X509(issuer, &at);
     }
     return size;
 }
@@ -56,15 +52,13 @@ static int OnGenerate(SSL* ssl, void* argument)
         return 1;
     }
     uint8_t data[LARGEST_CHAIN];
-    long size = Encode(api, issuers, NULL);
+    long size = Encode(api, issuers, data);
     if (size < 0)
     {
         return 0;
     }
-    bool fits = size <= LARGEST_CHAIN;
-    return fits ? Encode(api, issuers, data) == size &&
-                      api->SSL_SESSION_set1_ticket_appdata(session, data, (size_t)size) == 1
-                : api->SSL_SESSION_set1_ticket_appdata(session, s_noRoom, sizeof(s_noRoom)) == 1;
+    return size > 0 ? api->SSL_SESSION_set1_ticket_appdata(session, data, (size_t)size)
+                    : api->SSL_SESSION_set1_ticket_appdata(session, s_noRoom, sizeof(s_noRoom));
 }
 
 static int OnDecrypt(
