@@ -128,7 +128,12 @@ internal sealed record HttpClientCase(string Name, SslProtocols Version, bool Is
 
     private HttpClient NewClient(TlsMode mode)
     {
-        SocketsHttpHandler handler = new() { UseProxy = false, SslOptions = { CertificateChainPolicy = Certificates.Trust() } };
+        // A case that resumed the session of another one would show what a resumed connection shows, and only sometimes.
+        SocketsHttpHandler handler = new()
+        {
+            UseProxy = false,
+            SslOptions = { CertificateChainPolicy = Certificates.Trust(), AllowTlsResume = false },
+        };
         Client?.Invoke(handler);
         if (mode != TlsMode.Stock)
         {
