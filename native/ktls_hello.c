@@ -48,7 +48,7 @@ static bool FindExtension(const KtlsOpenSsl* api, SSL* ssl, unsigned int type, P
 }
 
 /* Reads server_name, a list of types and names in which only one entry makes sense (RFC 6066, 3). Names should be
- * ASCII, but some clients (SslStream) send UTF-8. */
+ * ASCII, but some clients (SslStream) send UTF-8; the caller decides which bytes are a name. */
 static void ReadServerName(const KtlsOpenSsl* api, SSL* ssl, KtlsClientHello* hello)
 {
     Packet packet;
@@ -59,12 +59,10 @@ static void ReadServerName(const KtlsOpenSsl* api, SSL* ssl, KtlsClientHello* he
     {
         return;
     }
-    for (size_t i = 0; i < packet.remaining; i++)
+    // OpenSSL refuses the connection for it.
+    if (memchr(packet.current, 0, packet.remaining) != NULL)
     {
-        if (packet.current[i] <= ' ' || packet.current[i] == 0x7F)
-        {
-            return;
-        }
+        return;
     }
     memcpy(hello->serverName, packet.current, packet.remaining);
 }

@@ -71,19 +71,20 @@ public class ClientHelloParserTests
     }
 
     [Theory]
-    [InlineData("a\0b")]
-    [InlineData("a b")]
-    [InlineData("a\u007Fb")]
-    public async Task A_name_with_control_characters_is_none(string name)
+    [InlineData("a\0b", "")]
+    [InlineData("a\u00FFb", "")]
+    [InlineData("a b", "a b")]
+    [InlineData("\n\u007Fb", "\n\u007Fb")]
+    public async Task A_name_is_any_text_without_NUL(string name, string expected)
     {
         byte[] record = await RecordAsync(options => options.TargetHost = "xyz");
         int at = record.AsSpan(ExtensionsOffset).IndexOf("xyz"u8) + ExtensionsOffset;
         Assert.True(at > ExtensionsOffset);
-        System.Text.Encoding.ASCII.GetBytes(name).CopyTo(record, at);
+        System.Text.Encoding.Latin1.GetBytes(name).CopyTo(record, at);
 
         Assert.True(ClientHelloParser.TryParse(record, out SslClientHelloInfo hello));
 
-        Assert.Equal("", hello.ServerName);
+        Assert.Equal(expected, hello.ServerName);
     }
 
     /// <summary>Returns the first record of a client that gets no answer.</summary>

@@ -116,7 +116,7 @@ internal sealed class ParserTarget : FuzzTarget
 
     private static (string Name, SslProtocols Versions)? ReadExtensions(byte[] record, int at, int end, SslProtocols versions)
     {
-        string name = "";
+        byte[] name = [];
         while (at < end)
         {
             int type = Number(record, ref at, 2, end);
@@ -135,12 +135,12 @@ internal sealed class ParserTarget : FuzzTarget
         return (HandshakeOptions.PublishedServerName(name), versions);
     }
 
-    private static string ReadName(byte[] content)
+    private static byte[] ReadName(byte[] content)
     {
         int length = content.Length - 5;
         byte[] head = [(byte)((length + 3) >> 8), (byte)(length + 3), 0, (byte)(length >> 8), (byte)length];
-        bool isName = length is >= 0 and <= 255 && content.AsSpan().StartsWith(head) && content[5..].All(b => b is > 0x20 and not 0x7F);
-        return isName ? Encoding.UTF8.GetString(content, 5, length) : "";
+        bool isName = length is >= 0 and <= 255 && content.AsSpan().StartsWith(head) && !content.AsSpan(5).Contains((byte)0);
+        return isName ? content[5..] : [];
     }
 
     private static SslProtocols ReadVersions(byte[] content)

@@ -50,7 +50,7 @@ public class HandshakeOptionsTests
             expected = name;
         }
 
-        Assert.Equal(expected, HandshakeOptions.PublishedServerName(name));
+        Assert.Equal(expected, HandshakeOptions.PublishedServerName(Encoding.UTF8.GetBytes(name)));
     }
 
     [Fact]

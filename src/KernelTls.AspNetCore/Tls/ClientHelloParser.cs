@@ -1,6 +1,5 @@
 using System.Net.Security;
 using System.Security.Authentication;
-using System.Text;
 using KernelTls.Handshake;
 
 namespace KernelTls.AspNetCore.Tls;
@@ -37,11 +36,11 @@ internal static class ClientHelloParser
             return false;
         }
 
-        string name = "";
+        ReadOnlySpan<byte> name = [];
         SslProtocols versions = ToProtocol(version);
         if (body.IsEmpty)
         {
-            hello = new SslClientHelloInfo(name, versions);
+            hello = new SslClientHelloInfo("", versions);
             return true;
         }
 
@@ -75,7 +74,7 @@ internal static class ClientHelloParser
     /// Reads the server name. RFC 6066, section 3: the extension is a list of types and names, in which only one entry
     /// is meaningful.
     /// </summary>
-    private static string ReadServerName(Bytes extension)
+    private static ReadOnlySpan<byte> ReadServerName(Bytes extension)
     {
         bool isHostName = extension.TryReadVector(2, out Bytes list)
             && extension.IsEmpty
@@ -85,10 +84,9 @@ internal static class ClientHelloParser
             && list.TryReadVector(2, out Bytes name)
             && list.IsEmpty
             && name.Rest.Length <= MaxName
-            && !name.Rest.ContainsAnyInRange((byte)0, (byte)' ')
-            && !name.Rest.Contains((byte)0x7F)
-            ? Encoding.UTF8.GetString(name.Rest)
-            : "";
+            && !name.Rest.Contains((byte)0)
+            ? name.Rest
+            : [];
     }
 
     /// <summary>

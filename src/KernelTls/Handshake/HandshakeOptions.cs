@@ -4,6 +4,7 @@ using System.Net;
 using System.Net.Security;
 using System.Security.Authentication;
 using System.Text;
+using System.Text.Unicode;
 using KernelTls.Interop;
 
 namespace KernelTls.Handshake;
@@ -120,9 +121,14 @@ internal static class HandshakeOptions
     }
 
     /// <summary>
-    /// Returns a received SNI in the form that SslStream publishes: with U-labels instead of A-labels (RFC 5890).
+    /// Returns a received SNI in the form that SslStream publishes: UTF-8, because clients send names outside of ASCII as they are,
+    /// with U-labels instead of A-labels (RFC 5890). Other bytes are no name.
     /// </summary>
-    public static string PublishedServerName(string serverName)
+    /// <param name="name">The bytes of the name, without NUL.</param>
+    public static string PublishedServerName(ReadOnlySpan<byte> name) =>
+        Utf8.IsValid(name) ? PublishedServerName(Encoding.UTF8.GetString(name)) : "";
+
+    private static string PublishedServerName(string serverName)
     {
         if (IsPlain(serverName) && !serverName.Contains("xn--", StringComparison.Ordinal))
         {

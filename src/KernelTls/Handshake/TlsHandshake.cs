@@ -331,7 +331,7 @@ internal sealed class TlsHandshake : IDisposable
     }
 
     private void PublishServerName(in ConnectionInfo info) =>
-        RuntimeInternals.PublishTargetHost(_stream, HandshakeOptions.PublishedServerName(NativeText.Decode(info.ServerName)));
+        RuntimeInternals.PublishTargetHost(_stream, HandshakeOptions.PublishedServerName(NativeText.Bytes(info.ServerName)));
 
     private void Staple()
     {

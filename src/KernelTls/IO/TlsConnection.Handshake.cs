@@ -68,7 +68,7 @@ internal partial class TlsConnection
         }
 
         return new SslClientHelloInfo(
-            HandshakeOptions.PublishedServerName(NativeText.Decode(hello.ServerName)), ToSslProtocols(hello.Versions));
+            HandshakeOptions.PublishedServerName(NativeText.Bytes(hello.ServerName)), ToSslProtocols(hello.Versions));
     }
 
     /// <summary>Continues the handshake, paused at the ClientHello, with another SSL_CTX.</summary>

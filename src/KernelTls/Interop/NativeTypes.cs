@@ -277,9 +277,12 @@ internal struct KernelProbe
 internal static class NativeText
 {
     /// <summary>Decodes the text up to the first NUL.</summary>
-    public static string Decode(ReadOnlySpan<byte> text)
+    public static string Decode(ReadOnlySpan<byte> text) => Encoding.UTF8.GetString(Bytes(text));
+
+    /// <summary>Returns the bytes before the first NUL.</summary>
+    public static ReadOnlySpan<byte> Bytes(ReadOnlySpan<byte> text)
     {
         int end = text.IndexOf((byte)0);
-        return Encoding.UTF8.GetString(end < 0 ? text : text[..end]);
+        return end < 0 ? text : text[..end];
     }
 }
