@@ -58,7 +58,7 @@ public partial class KtlsStream
 
     /// <inheritdoc/>
     public override int EndRead(IAsyncResult asyncResult) =>
-        _session is null ? base.EndRead(asyncResult) : TaskToAsyncResult.End<int>(asyncResult);
+        Alive is null ? base.EndRead(asyncResult) : TaskToAsyncResult.End<int>(asyncResult);
 
     /// <inheritdoc/>
     public override void Write(byte[] buffer, int offset, int count)
@@ -133,7 +133,7 @@ public partial class KtlsStream
     /// <inheritdoc/>
     public override void EndWrite(IAsyncResult asyncResult)
     {
-        if (_session is null)
+        if (Alive is null)
         {
             base.EndWrite(asyncResult);
         }

@@ -51,8 +51,8 @@ public partial class KtlsStream
     /// <summary>Stores the failure, so that a later handshake attempt on this stream throws it again.</summary>
     private ExceptionDispatchInfo Fail(Exception failure, in HandshakeTelemetry telemetry)
     {
-        Exception outcome = _disposed && failure is not ObjectDisposedException
-            ? new ObjectDisposedException(GetType().FullName, failure)
+        Exception outcome = _disposed && failure is ObjectDisposedException or IOException
+            ? TlsErrors.Disposed(TlsErrors.CannotAuthenticate, failure)
             : failure;
         _handshakeFailure = ExceptionDispatchInfo.Capture(outcome);
         PublishFailure(_handshakeFailure);

@@ -37,8 +37,7 @@ public class DisposeTests
 
         await pair.Server.DisposeAsync().InTime();
 
-        Exception? e = await Record.ExceptionAsync(() => reading.InTime());
-        Assert.True(e is ObjectDisposedException or IOException, $"{e}");
+        await Assert.ThrowsAnyAsync<IOException>(() => reading.InTime());
     }
 
     [Theory]
@@ -51,8 +50,7 @@ public class DisposeTests
 
         await Limits.Blocking(pair.Server.Dispose).InTime();
 
-        Exception? e = await Record.ExceptionAsync(() => reading.InTime());
-        Assert.True(e is ObjectDisposedException or IOException, $"{e}");
+        await Assert.ThrowsAnyAsync<IOException>(() => reading.InTime());
     }
 
     [Theory]
@@ -66,8 +64,7 @@ public class DisposeTests
 
         await Limits.Blocking(pair.Client.Dispose).InTime();
 
-        Exception? e = await Record.ExceptionAsync(() => writing.InTime());
-        Assert.True(e is ObjectDisposedException or IOException, $"{e}");
+        await Assert.ThrowsAnyAsync<IOException>(() => writing.InTime());
     }
 
     [Theory]
@@ -79,7 +76,7 @@ public class DisposeTests
         Task writing = pair.Client.WriteAsync(new byte[TlsPair.MoreThanFits]).AsTask();
         await writing.StaysPending();
         await Limits.Blocking(pair.Client.Dispose).InTime();
-        await Assert.ThrowsAsync<ObjectDisposedException>(() => writing.InTime());
+        await Assert.ThrowsAsync<IOException>(() => writing.InTime());
 
         await Assert.ThrowsAnyAsync<IOException>(() => pair.Server.CopyToAsync(Stream.Null).InTime());
     }
@@ -350,8 +347,9 @@ public class DisposeTests
 
         await pair.Client.DisposeAsync().InTime();
 
+        // By time, SslStream's handshake may meet the disposed NetworkStream.
         Exception? e = await Record.ExceptionAsync(() => shaking.InTime());
-        Assert.True(e is ObjectDisposedException or IOException, $"{e}");
+        Assert.True(e is IOException || (e is ObjectDisposedException && !Modes.OnOpenSsl.Contains(mode)), $"{e}");
     }
 
     [UnsafeAccessor(UnsafeAccessorKind.Field, Name = "_session")]

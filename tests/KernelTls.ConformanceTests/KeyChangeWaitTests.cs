@@ -37,7 +37,7 @@ public class KeyChangeWaitTests
 
         Assert.Equal(SocketError.TimedOut, Assert.IsType<SocketException>(e.InnerException).SocketErrorCode);
         await client.DisposeAsync().InTime();
-        await Assert.ThrowsAsync<ObjectDisposedException>(() => update.InTime());
+        await Assert.ThrowsAsync<IOException>(() => update.InTime());
     }
 
     /// <summary>

@@ -46,7 +46,7 @@ public sealed class ReceiveTurnTests : IAsyncLifetime
         _receiver.Close();
         ScriptedSocket.Complete(pending!, 100);
 
-        await Assert.ThrowsAsync<ObjectDisposedException>(() => reading.InTime());
+        await Assert.ThrowsAsync<IOException>(() => reading.InTime());
         Assert.Equal(0, _openSsl.Reads);
     }
 
@@ -61,7 +61,7 @@ public sealed class ReceiveTurnTests : IAsyncLifetime
             return new SocketReceiveResult(1, SocketError.Success);
         };
 
-        Assert.Throws<ObjectDisposedException>(() => _receiver.Receive(new byte[size]));
+        Assert.Throws<IOException>(() => _receiver.Receive(new byte[size]));
 
         Assert.Equal(0, _openSsl.Reads);
         Assert.Throws<ObjectDisposedException>(() => _receiver.Receive(new byte[size]));

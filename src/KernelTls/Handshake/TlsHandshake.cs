@@ -16,8 +16,6 @@ namespace KernelTls.Handshake;
 /// </remarks>
 internal sealed class TlsHandshake : IDisposable
 {
-    private const string Failed = "The TLS handshake failed";
-
     private readonly Socket _socket;
     private readonly TransportOptions _transport;
     private readonly SslStream _stream;
@@ -64,7 +62,7 @@ internal sealed class TlsHandshake : IDisposable
         }
         else
         {
-            TransportOptions.MakeNonBlocking(_socket, Failed);
+            TransportOptions.MakeNonBlocking(_socket, TlsErrors.CannotAuthenticate);
         }
 
         Begin();
@@ -99,13 +97,13 @@ internal sealed class TlsHandshake : IDisposable
     public TlsSession Run()
     {
         bool isLate = IsServer && !WaitForClient();
-        TransportOptions.MakeNonBlocking(_socket, Failed);
+        TransportOptions.MakeNonBlocking(_socket, TlsErrors.CannotAuthenticate);
         Begin();
         while (!Step(out NativeStatus wanted))
         {
             if (isLate && wanted == NativeStatus.WantRead)
             {
-                throw TlsErrors.Socket(Failed, SocketError.TimedOut);
+                throw TlsErrors.Socket(TlsErrors.CannotAuthenticate, SocketError.TimedOut);
             }
 
             isLate = false;
@@ -114,7 +112,7 @@ internal sealed class TlsHandshake : IDisposable
                 case NativeStatus.WantWrite:
                     if (!_socket.Poll(SocketTimeouts.ToTimeSpan(_socket.SendTimeout), SelectMode.SelectWrite))
                     {
-                        throw TlsErrors.Socket(Failed, SocketError.TimedOut);
+                        throw TlsErrors.Socket(TlsErrors.CannotAuthenticate, SocketError.TimedOut);
                     }
 
                     break;
@@ -166,7 +164,7 @@ internal sealed class TlsHandshake : IDisposable
         }
         catch (Exception e) when (e is SocketException or ObjectDisposedException)
         {
-            throw TlsErrors.Socket(Failed, (e as SocketException)?.SocketErrorCode ?? SocketError.OperationAborted);
+            throw TlsErrors.Socket(TlsErrors.CannotAuthenticate, (e as SocketException)?.SocketErrorCode ?? SocketError.OperationAborted);
         }
     }
 
@@ -179,7 +177,7 @@ internal sealed class TlsHandshake : IDisposable
         }
         catch (Exception e) when (e is SocketException or ObjectDisposedException)
         {
-            throw TlsErrors.Socket(Failed, (e as SocketException)?.SocketErrorCode ?? SocketError.OperationAborted);
+            throw TlsErrors.Socket(TlsErrors.CannotAuthenticate, (e as SocketException)?.SocketErrorCode ?? SocketError.OperationAborted);
         }
     }
 
@@ -254,7 +252,7 @@ internal sealed class TlsHandshake : IDisposable
         }
         else if (result.Error != SocketError.Success)
         {
-            throw TlsErrors.Socket(Failed, result.Error);
+            throw TlsErrors.Socket(TlsErrors.CannotAuthenticate, result.Error);
         }
     }
 

@@ -11,11 +11,12 @@ internal sealed class SendFailures(bool kernel, SendGate gate)
     /// <summary>Gets or sets the function that lets the receiver take a refused record: <see cref="TlsReceiver.TakeRefusedRecord"/>.</summary>
     public Action<int>? TakeRefusedRecord { get; set; }
 
-    /// <summary>Returns the exception for the caller: if the stream was disposed, that of the disposal instead of the socket's.</summary>
+    /// <summary>Returns the exception for the caller of a send in progress: if the stream was disposed, that of the disposal.</summary>
     public Exception Translate(Exception e) => e switch
     {
-        OperationCanceledException or ObjectDisposedException => e,
-        _ when gate.IsDisposed => new ObjectDisposedException(nameof(KtlsStream), e),
+        OperationCanceledException => e,
+        _ when gate.IsDisposed => TlsErrors.Disposed(TlsErrors.CannotWrite, e),
+        ObjectDisposedException => e,
         _ when RecordErrnoOf(e) is not 0 and int errno && ReadRefusedRecord(errno) is { } failure => failure,
         SocketException failure => TlsErrors.Socket(TlsErrors.CannotWrite, failure.SocketErrorCode),
         _ => e,

@@ -53,7 +53,7 @@ internal partial class TlsConnection : IDisposable
         {
             // The peer has reset the connection after its first bytes.
             throw errno == Errno.NotConnected
-                ? TlsErrors.Socket("The TLS handshake failed", SocketError.ConnectionReset)
+                ? TlsErrors.Socket(TlsErrors.CannotAuthenticate, SocketError.ConnectionReset)
                 : TlsErrors.Call("binding OpenSSL to the socket", errno);
         }
 

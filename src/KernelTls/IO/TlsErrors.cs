@@ -10,6 +10,10 @@ namespace KernelTls.IO;
 /// <summary>Converts native results and socket errors to exceptions of SslStream's types. No other code does.</summary>
 internal static class TlsErrors
 {
+    public const string CannotAuthenticate = "The TLS handshake failed";
+
+    public const string CannotRead = "Unable to read data from the transport connection";
+
     public const string CannotWrite = "Unable to write data to the transport connection";
 
     private const string AuthenticationFailed = "Authentication failed, see the inner exception.";
@@ -34,7 +38,7 @@ internal static class TlsErrors
             new IOException("The peer ended the TLS connection during the handshake (close_notify)."),
         NativeStatus.CloseNotify => new AuthenticationException("The peer ended the TLS connection during the handshake (close_notify)."),
         NativeStatus.Syscall when result.SysErrno == Errno.KeyExpired => Fragmented(),
-        NativeStatus.Syscall => Socket("The TLS handshake failed", ToSocketError(result.SysErrno)),
+        NativeStatus.Syscall => Socket(CannotAuthenticate, ToSocketError(result.SysErrno)),
         _ when IsNotTls(result.Reason) => new AuthenticationException(
             "The peer does not use TLS on this connection: its first bytes are not a TLS record.", OpenSsl(result)),
         _ => new AuthenticationException(AuthenticationFailed, OpenSsl(result)),
@@ -67,7 +71,7 @@ internal static class TlsErrors
         _ => new IOException("Reading from the TLS connection failed, see the inner exception.", OpenSsl(result)),
     };
 
-    public static IOException Read(SocketError error) => Socket("Unable to read data from the transport connection", error);
+    public static IOException Read(SocketError error) => Socket(CannotRead, error);
 
     public static Exception Write(in NativeResult result) => result.Status switch
     {
@@ -87,6 +91,17 @@ internal static class TlsErrors
 
     public static IOException Broken() =>
         new("An earlier write failed or was canceled after a part was sent. Nothing more can be written to this connection.");
+
+    /// <summary>
+    /// Returns the exception of an operation that was in progress when the stream was disposed: an IOException, as on SslStream,
+    /// around the socket's aborted operation or the disposal. An operation that begins later throws ObjectDisposedException.
+    /// </summary>
+    public static IOException Disposed(string what, Exception failure) => failure switch
+    {
+        IOException { InnerException: SocketException { SocketErrorCode: SocketError.OperationAborted } } aborted => aborted,
+        ObjectDisposedException => new IOException($"{what}: the stream was disposed.", failure),
+        _ => new IOException($"{what}: the stream was disposed.", new ObjectDisposedException(nameof(KtlsStream), failure)),
+    };
 
     /// <summary>
     /// Returns true if errno describes a connection error rather than a file error. (sendfile reports both.)

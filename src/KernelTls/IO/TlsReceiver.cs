@@ -269,11 +269,9 @@ internal sealed class TlsReceiver : IDisposable
 
     internal void EndRead() => Volatile.Write(ref _state, Idle);
 
-    /// <summary>Returns the exception for the caller: if the stream was disposed, that of the disposal instead of the socket's.</summary>
+    /// <summary>Returns the exception for the caller of a read in progress: if the stream was disposed, that of the disposal.</summary>
     internal Exception Translate(Exception e) =>
-        _reader.IsClosed && e is not (OperationCanceledException or ObjectDisposedException)
-            ? new ObjectDisposedException(nameof(KtlsStream), e)
-            : e;
+        _reader.IsClosed && e is not OperationCanceledException ? TlsErrors.Disposed(TlsErrors.CannotRead, e) : e;
 
     private void BeginRead()
     {
@@ -284,6 +282,9 @@ internal sealed class TlsReceiver : IDisposable
             case TakingRecords:
                 BeginReadAfterRecords();
                 break;
+            case Idle when _reader.IsClosed:
+                EndRead();
+                goto case Closed;
             case Closed:
                 throw new ObjectDisposedException(nameof(KtlsStream));
         }
@@ -307,7 +308,7 @@ internal sealed class TlsReceiver : IDisposable
 
     /// <summary>Completes a pending send like <see cref="CompletePendingSendAsync"/>, but blocks. The socket's ReceiveTimeout limits the wait.</summary>
     private void CompletePendingSend() =>
-        SocketTimeouts.Within(_socket.Socket.ReceiveTimeout, "Unable to read data from the transport connection", CompletePendingSendAsync);
+        SocketTimeouts.Within(_socket.Socket.ReceiveTimeout, TlsErrors.CannotRead, CompletePendingSendAsync);
 
     /// <summary>Runs <paramref name="take"/>, which receives, in the turn of a read. Returns <see langword="false"/> if a read is in progress.</summary>
     private bool TakeRecords(Action<TlsReceiver, int> take, int errno = 0)

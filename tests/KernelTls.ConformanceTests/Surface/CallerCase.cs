@@ -27,6 +27,9 @@ internal sealed record CallerCase(string Name, bool IsServer, SslProtocols Versi
     /// <summary>Gets the peer, if it is a raw socket.</summary>
     public Func<Socket, Task>? RawPeer { get; init; }
 
+    /// <summary>Gets what happens to the stream while its handshake waits for the peer.</summary>
+    public Func<SslStream, Task>? Interrupt { get; init; }
+
     /// <summary>Gets what follows a successful handshake, instead of a shutdown: what the peer does, and what the caller does.</summary>
     public Func<SslStream, Socket, SslStream, Task>? Then { get; init; }
 
@@ -74,11 +77,31 @@ internal sealed record CallerCase(string Name, bool IsServer, SslProtocols Versi
         }
 
         Task meeting = RawPeer?.Invoke(others) ?? MeetAsync(peer, others, client, server);
-        Exception? failure = await FailureAsync(() => ShakeAsync(stream, client, server, notes));
+        Exception? failure = await FailureAsync(async () =>
+        {
+            Task shaking = ShakeAsync(stream, client, server, notes);
+            if (Interrupt is not null)
+            {
+                await CallerCases.WaitAsync(shaking);
+                await Interrupt(stream);
+            }
+
+            await shaking;
+        });
         if (failure is not null)
         {
-            surface.Add("failure", SurfaceText.Types(failure));
-            surface.Add("failure's message", failure.Message);
+            if (Interrupt is null)
+            {
+                surface.Add("failure", SurfaceText.Types(failure));
+                surface.Add("failure's message", failure.Message);
+            }
+            else
+            {
+                // By time, SslStream's handshake may meet the disposed NetworkStream.
+                bool isByTime = mode == TlsMode.Stock && failure is ObjectDisposedException;
+                surface.Add("failure", isByTime ? nameof(IOException) : failure.GetType().Name);
+            }
+
             CallerMembers.Read(surface, "failed", stream, isIdle: true);
         }
         else

@@ -8,8 +8,23 @@ namespace KernelTls.ConformanceTests;
 /// <summary>Lists the connections that a caller observes.</summary>
 internal static class CallerCases
 {
+    private const int MoreThanFits = 32 * 1024 * 1024;
+
     private static readonly SslProtocols[] s_versions = [SslProtocols.Tls12, SslProtocols.Tls13];
     private static readonly bool[] s_either = [false, true];
+
+    private static readonly TimeSpan s_untilItWaits = TimeSpan.FromMilliseconds(Cell.IsLab ? 400 : 100);
+
+    /// <summary>The operations that the peer keeps waiting: it sends nothing and reads nothing.</summary>
+    private static readonly (string Name, Func<SslStream, Task> Begin)[] s_pending =
+    [
+        ("a read", async s => AssertRead(await s.ReadAsync(new byte[1]))),
+        ("a blocking read", s => Limits.Blocking(() => AssertRead(s.Read(new byte[1])))),
+        ("a begun read", s => Task.Factory.FromAsync(s.BeginRead(new byte[1], 0, 1, null, null), s.EndRead)),
+        ("a write", s => s.WriteAsync(new byte[MoreThanFits]).AsTask()),
+        ("a blocking write", s => Limits.Blocking(() => s.Write(new byte[MoreThanFits]))),
+        ("a begun write", s => Task.Factory.FromAsync(s.BeginWrite(new byte[MoreThanFits], 0, MoreThanFits, null, null), s.EndWrite)),
+    ];
 
     private static readonly Lazy<CallerCase[]> s_all = new(() =>
     [
@@ -170,6 +185,19 @@ internal static class CallerCases
             }
         }
 
+        foreach (bool blocks in s_either)
+        {
+            foreach (bool disposesBlocking in s_either)
+            {
+                yield return new($"disposed in the handshake{(disposesBlocking ? " by Dispose" : "")}", isServer, version)
+                {
+                    Blocks = blocks,
+                    RawPeer = ToEndAsync,
+                    Interrupt = s => disposesBlocking ? Limits.Blocking(s.Dispose) : s.DisposeAsync().AsTask(),
+                };
+            }
+        }
+
         foreach ((string name, Func<Socket, SslStream, Task> act) in new (string, Func<Socket, SslStream, Task>)[]
         {
             ("close_notify", (_, peer) => peer.ShutdownAsync()),
@@ -196,26 +224,48 @@ internal static class CallerCases
             };
         }
 
-        yield return new("a read that is pending when the stream is disposed", isServer, version)
+        foreach ((string name, Func<SslStream, Task> begin) in s_pending)
         {
-            ByTime = true,
-            Then = async (stream, _, _) =>
+            foreach (bool blocks in s_either)
             {
-                ValueTask<int> reading = stream.ReadAsync(new byte[1]);
-                await stream.DisposeAsync();
-                await reading;
-            },
-        };
-        yield return new("a read that was begun when the stream is disposed", isServer, version)
+                yield return new($"{name} that is pending when the stream is disposed{(blocks ? " by Dispose" : "")}", isServer, version)
+                {
+                    ByTime = true,
+                    Then = async (stream, _, _) =>
+                    {
+                        Task pending = begin(stream);
+                        await WaitAsync(pending);
+                        await (blocks ? Limits.Blocking(stream.Dispose) : stream.DisposeAsync().AsTask());
+                        await pending;
+                    },
+                };
+            }
+        }
+    }
+
+    /// <summary>
+    /// Throws what SslStream throws as a rule. It may also see the end of the socket, which is shut down before its operations are
+    /// canceled. DisposedReadTests has what this library may do.
+    /// </summary>
+    private static void AssertRead(int count)
+    {
+        Assert.Equal(0, count);
+        throw new IOException("The read has ended.");
+    }
+
+    /// <summary>Waits until the operation waits, which a write does that found some room, and a blocking call once it has a thread.</summary>
+    public static async Task WaitAsync(Task operation)
+    {
+        await Task.Delay(s_untilItWaits);
+        Assert.False(operation.IsCompleted, $"the operation did not wait: {operation.Exception}");
+    }
+
+    /// <summary>Reads until the other end closes.</summary>
+    private static async Task ToEndAsync(Socket socket)
+    {
+        while (await socket.ReceiveAsync(new byte[16 * 1024]) > 0)
         {
-            ByTime = true,
-            Then = async (stream, _, _) =>
-            {
-                IAsyncResult begun = stream.BeginRead(new byte[1], 0, 1, null, null);
-                await stream.DisposeAsync();
-                await Limits.Blocking(() => stream.EndRead(begun));
-            },
-        };
+        }
     }
 
     /// <summary>Waits for a client's first bytes, sends and ends.</summary>

@@ -98,12 +98,6 @@ internal static class SurfaceDifferences
         new(["*"], ["failure"], "*AuthenticationException*", "*AuthenticationException <- CryptographicException", NoSslException),
         new(["*, a * after the peer's an unprotected record"], ["failure"], "IOException <- *", "IOException <- CryptographicException", NoSslException),
         new(
-            ["*, a read that is pending when the stream is disposed"],
-            ["failure"],
-            "IOException",
-            "ObjectDisposedException",
-            "a stream that this end has disposed says so, whatever was pending"),
-        new(
             ["server, *, options callback"],
             ["in ServerOptionsSelectionCallback: protocols"],
             "Tls, Tls12*",
