@@ -200,7 +200,7 @@ public partial class KtlsStream
     /// <returns>A task that represents the operation.</returns>
     /// <exception cref="InvalidOperationException">
     /// The client has already sent a certificate, the client did not offer post-handshake authentication, or the client
-    /// sent data that must be read before the negotiation.
+    /// sent more than 16 KiB of data before its certificate, which must be read before the negotiation.
     /// </exception>
     /// <exception cref="AuthenticationException">The certificate was refused, or the client sent none.</exception>
     /// <exception cref="NotSupportedException">

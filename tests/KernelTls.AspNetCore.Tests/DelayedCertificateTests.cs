@@ -1,6 +1,9 @@
+using System.Globalization;
 using System.Net;
 using System.Net.Security;
+using System.Net.Sockets;
 using System.Security.Authentication;
+using System.Text;
 using KernelTls.Tests;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
@@ -93,6 +96,34 @@ public class DelayedCertificateTests
         Assert.Equal(Expected(mode, version), await client.GetStringAsync(new Uri(server.Https, "/offload")).InTime());
     }
 
+    /// <summary>
+    /// A client may send its next request before it answers the server's (RFC 8446, section 4.6.2). The stock server answers both
+    /// without the certificate on .NET 10, and the first one on .NET 11.
+    /// </summary>
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task A_client_that_sends_its_next_request_first_gets_both_answers(TlsMode mode)
+    {
+        await using Server server = await StartAsync(mode, isChosen: false);
+        using Socket socket = new(SocketType.Stream, ProtocolType.Tcp);
+        await socket.ConnectAsync(IPAddress.Loopback, server.Https.Port);
+        await using SslStream client = new(new NetworkStream(socket));
+        SslClientAuthenticationOptions options = Handshakes.ClientOptions(SslProtocols.Tls13);
+        options.ClientCertificateContext = Certificates.ClientContext;
+        await client.AuthenticateAsClientAsync(options).InTime("the handshake");
+        using StreamReader reader = new(client, leaveOpen: true);
+        await client.WriteAsync(Request("/offload")).InTime("a request that needs no certificate");
+        // The session tickets precede this answer, so that the next bytes are those of the request for the certificate.
+        _ = await ReadAnswerAsync(reader);
+
+        await client.WriteAsync(Request("/certificate")).InTime("the first request");
+        Assert.True(await Limits.Blocking(() => socket.Poll(Limits.Wait, SelectMode.SelectRead)), "the server did not ask");
+        await client.WriteAsync(Request("/certificate")).InTime("the second request");
+
+        Assert.Equal(Certificates.Client.Subject, await ReadAnswerAsync(reader));
+        Assert.Equal(Certificates.Client.Subject, await ReadAnswerAsync(reader));
+    }
+
     /// <summary>The stock stream may wait forever in this case.</summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
@@ -137,6 +168,28 @@ public class DelayedCertificateTests
         Server.Log.Entry entry = await server.Events.WaitForAsync(
             e => e.Exception is KtlsNotAvailableException, $"the refusal, {mode}");
         Assert.Equal(KtlsFallbackReason.DelayedCertificate, ((KtlsNotAvailableException)entry.Exception!).Reason);
+    }
+
+    private static byte[] Request(string path) => Encoding.ASCII.GetBytes($"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+
+    /// <summary>Reads an answer in chunks, which are lines of hexadecimal lengths and of text, and returns its body.</summary>
+    private static async Task<string> ReadAnswerAsync(StreamReader reader)
+    {
+        Assert.Equal("HTTP/1.1 200 OK", await reader.ReadLineAsync().InTime("an answer"));
+        while (await reader.ReadLineAsync().InTime("a header") is { Length: > 0 })
+        {
+        }
+
+        StringBuilder body = new();
+        while (int.Parse((await reader.ReadLineAsync().InTime("the length of a chunk"))!, NumberStyles.HexNumber, CultureInfo.InvariantCulture) is > 0 and int length)
+        {
+            char[] chunk = new char[length + 2];
+            Assert.Equal(chunk.Length, await reader.ReadBlockAsync(chunk).AsTask().InTime("a chunk"));
+            body.Append(chunk, 0, length);
+        }
+
+        Assert.Equal("", await reader.ReadLineAsync().InTime("the end of the answer"));
+        return body.ToString();
     }
 
     private static string Expected(TlsMode mode, SslProtocols version) =>

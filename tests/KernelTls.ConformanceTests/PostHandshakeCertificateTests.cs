@@ -12,11 +12,6 @@ namespace KernelTls.ConformanceTests;
 /// </summary>
 public class PostHandshakeCertificateTests
 {
-    /// <summary>
-    /// A number of records after which a sender has processed control records, which it does every 64 records.
-    /// </summary>
-    private const int MoreThanALook = 200;
-
     public static TheoryData<TlsMode> EveryMode => [.. Modes.Every];
 
     public static TheoryData<TlsMode> OnOpenSsl => [.. Modes.OnOpenSsl];
@@ -251,76 +246,7 @@ public class PostHandshakeCertificateTests
         await ExchangeAsync(older);
     }
 
-    [Theory]
-    [MemberData(nameof(OnOpenSsl))]
-    public async Task Data_before_the_certificate_is_read_first(TlsMode mode)
-    {
-        await using Meeting meeting = await MeetAsync(mode, "server", []);
-        await meeting.Client.WriteAsync(new byte[] { 5, 6 }).InTime();
-        Task<int> reading = meeting.Client.ReadAsync(new byte[1]).AsTask();
-
-        await Assert.ThrowsAsync<InvalidOperationException>(() => meeting.Server.NegotiateClientCertificateAsync(CancellationToken.None).InTime());
-        byte[] data = new byte[2];
-        await meeting.Server.ReadExactlyAsync(data).InTime();
-        Assert.Equal([5, 6], data);
-        await meeting.Server.NegotiateClientCertificateAsync(CancellationToken.None).InTime();
-
-        Assert.NotNull(meeting.Server.RemoteCertificate);
-        await meeting.Server.WriteAsync(new byte[1]).InTime();
-        Assert.Equal(1, await reading.InTime());
-    }
-
-    /// <summary>
-    /// A server that only writes processes its peer's KeyUpdates from time to time, and receives the answer that the
-    /// negotiation needs.
-    /// </summary>
-    [Theory]
-    [MemberData(nameof(OnOpenSsl))]
-    public async Task Writes_between_two_negotiations_leave_the_answer_to_the_second(TlsMode mode)
-    {
-        SocketPair sockets = await SocketPair.ConnectAsync();
-        await using Meeting meeting = await MeetAsync(mode, "server", [], sockets);
-        await meeting.Client.WriteAsync(new byte[] { 5, 6 }).InTime();
-        await Assert.ThrowsAsync<InvalidOperationException>(() => meeting.Server.NegotiateClientCertificateAsync(CancellationToken.None).InTime());
-        await meeting.Server.ReadExactlyAsync(new byte[2]).InTime();
-
-        // The client answers when it reads. An earlier answer would have been received along with the data.
-        Task receiving = Pattern.ReceiveAsync(meeting.Client, MoreThanALook);
-        await ArrivesAsync(sockets.Server, "the client's answer");
-
-        await SendByteByByteAsync(meeting.Server);
-        await meeting.Server.NegotiateClientCertificateAsync(CancellationToken.None).InTime();
-
-        await receiving.InTime();
-        Assert.NotNull(meeting.Server.RemoteCertificate);
-        await ExchangeAsync(meeting);
-    }
-
-    /// <summary>
-    /// OpenSSL writes nothing between a request and its answer, and only a read can detect the request.
-    /// </summary>
-    [Theory]
-    [MemberData(nameof(OnOpenSsl))]
-    public async Task A_client_that_only_writes_goes_on_when_it_is_asked(TlsMode mode)
-    {
-        SocketPair sockets = await SocketPair.ConnectAsync();
-        await using Meeting meeting = await MeetAsync(mode, "both", [], sockets);
-        await meeting.Client.WriteAsync(new byte[] { 5, 6 }).InTime();
-        await Assert.ThrowsAsync<InvalidOperationException>(() => meeting.Server.NegotiateClientCertificateAsync(CancellationToken.None).InTime());
-        await meeting.Server.ReadExactlyAsync(new byte[2]).InTime();
-        await ArrivesAsync(sockets.Client, "the server's request");
-
-        await SendByteByByteAsync(meeting.Client);
-
-        Task<int> reading = meeting.Client.ReadAsync(new byte[1]).AsTask();
-        Assert.Equal(MoreThanALook, await NegotiateBetweenReadsAsync(meeting.Server));
-        await meeting.Server.WriteAsync(new byte[1]).InTime();
-        Assert.Equal(1, await reading.InTime());
-        Assert.NotNull(meeting.Server.RemoteCertificate);
-        await ExchangeAsync(meeting);
-    }
-
-    private static Task<Meeting> MeetAsync(TlsMode mode, string side, List<string> judged, SocketPair? sockets = null) =>
+    internal static Task<Meeting> MeetAsync(TlsMode mode, string side, List<string> judged, SocketPair? sockets = null) =>
         new Meeting(side == "server" ? TlsMode.Stock : mode, side == "client" ? TlsMode.Stock : mode, SslProtocols.Tls13)
         {
             Sockets = sockets,
@@ -331,17 +257,6 @@ public class PostHandshakeCertificateTests
                 return true;
             },
         }.SucceedAsync();
-
-    private static async Task ArrivesAsync(Socket socket, string what) =>
-        Assert.True(await Limits.Blocking(() => socket.Poll(Limits.Wait, SelectMode.SelectRead)).InTime(what), $"{what} did not arrive");
-
-    private static async Task SendByteByByteAsync(SslStream stream)
-    {
-        for (int i = 0; i < MoreThanALook; i++)
-        {
-            await stream.WriteAsync(Pattern.At(i, 1)).InTime($"write {i}");
-        }
-    }
 
     /// <summary>Reads the data that precedes the answer, and returns its length.</summary>
     private static async Task<int> NegotiateBetweenReadsAsync(SslStream server)

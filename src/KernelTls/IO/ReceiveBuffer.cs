@@ -2,7 +2,10 @@ using System.Buffers;
 
 namespace KernelTls.IO;
 
-/// <summary>Holds the bytes of a receive that exceed the caller's buffer. Not thread-safe.</summary>
+/// <summary>
+/// Holds received bytes that no read has taken: those of a receive that exceed the caller's buffer, and those that precede a
+/// client's certificate. Not thread-safe.
+/// </summary>
 /// <remarks>
 /// The buffer comes from the shared pool and is returned with its last byte, so that an idle connection holds none.
 /// </remarks>
@@ -25,7 +28,6 @@ internal struct ReceiveBuffer
         if (result is { Bytes: > 0 } received)
         {
             _buffer = buffer;
-            _start = 0;
             _end = received.Bytes;
         }
         else
@@ -34,6 +36,23 @@ internal struct ReceiveBuffer
         }
 
         return result;
+    }
+
+    /// <summary>Returns the room behind the bytes, which is empty when the buffer is full. Follow it with <see cref="Append"/>.</summary>
+    public Span<byte> GetRoom()
+    {
+        _buffer ??= ArrayPool<byte>.Shared.Rent(Capacity);
+        return _buffer.AsSpan(_end, Capacity - _end);
+    }
+
+    /// <summary>Adds the bytes that were written to the room.</summary>
+    public void Append(int count)
+    {
+        _end += count;
+        if (_start == _end)
+        {
+            Release();
+        }
     }
 
     /// <summary>Moves as many bytes as fit into the destination. Returns 0 for an empty destination.</summary>
@@ -55,6 +74,7 @@ internal struct ReceiveBuffer
         if (_buffer is { } buffer)
         {
             _buffer = null;
+            _start = _end = 0;
             ArrayPool<byte>.Shared.Return(buffer);
         }
     }

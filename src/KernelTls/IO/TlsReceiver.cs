@@ -206,6 +206,9 @@ internal sealed class TlsReceiver : IDisposable
     /// <inheritdoc cref="RecordReader.EndedWithoutCloseNotify"/>
     public bool EndedWithoutCloseNotify => _reader.EndedWithoutCloseNotify;
 
+    /// <inheritdoc cref="RecordReader.TryHoldData"/>
+    public bool TryHoldData() => _reader.TryHoldData();
+
     /// <inheritdoc cref="RecordReader.CountMessages"/>
     public void CountMessages(in NativeResult result) => _reader.CountMessages(result);
 

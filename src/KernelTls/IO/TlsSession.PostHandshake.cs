@@ -14,8 +14,8 @@ internal sealed partial class TlsSession
     private bool _isUnwilling;
 
     /// <summary>
-    /// Requests the certificate, waits for the answer and validates it as in the handshake. Nothing else is read or
-    /// sent until then.
+    /// Requests the certificate, waits for the answer and validates it as in the handshake. Nothing else is sent until then, and
+    /// the data that precedes the answer is kept for later reads.
     /// </summary>
     /// <remarks>If the wait is canceled, the connection cannot be used any more.</remarks>
     /// <param name="stream">The stream to pass to callbacks.</param>
@@ -83,9 +83,11 @@ internal sealed partial class TlsSession
                 case NativeStatus.WantWrite:
                     await SocketReadiness.WaitToWriteAsync(_connection.Socket, cancellationToken).ConfigureAwait(false);
                     break;
+                case NativeStatus.DataWaiting when Receiver.TryHoldData():
+                    break;
                 case NativeStatus.DataWaiting:
                     throw new InvalidOperationException(
-                        "The client sent data before its certificate. Read that data, then negotiate again.");
+                        $"The client sent more than {ReceiveBuffer.Capacity} bytes before its certificate. Read that data, then negotiate again.");
                 case NativeStatus.TlsError when result.Reason == ExtensionNotReceived && RuntimeBehavior.CompletesWithoutOffer && !_isUnwilling:
                     _isUnwilling = true;
                     return;
