@@ -507,6 +507,7 @@ KTLS_EXPORT int32_t KtlsNative_GetSocketInfo(int32_t socket, KtlsSocketInfo* inf
 #define KTLS_LAYER_ULP 1     /* an upper layer protocol (TCP_ULP), "tls" or another one */
 #define KTLS_LAYER_MPTCP 2   /* the TCP connection is a subflow of an MPTCP connection */
 #define KTLS_LAYER_SOCKMAP 3 /* a BPF sockmap or sockhash has replaced the proto operations of the socket */
+#define KTLS_LAYER_TLS 4     /* the upper layer protocol "tls", with a key in at least one direction */
 
 /* Gets the layer that is attached to a TCP socket. Returns NONE for a socket in a sockmap while unread data is queued,
  * because the sockmap is not detectable then. A server checks again after the ClientHello (KtlsConnectionInfo.sockmap).

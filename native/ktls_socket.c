@@ -160,7 +160,10 @@ int32_t KtlsNative_GetLayer(int32_t socket, int32_t* layer)
     }
     if (info.ulp != 0)
     {
-        *layer = strcmp((const char*)info.ulpName, "mptcp") == 0 ? KTLS_LAYER_MPTCP : KTLS_LAYER_ULP;
+        bool hasKey = info.ulp == 1 && (ReadDirection(socket, TLS_TX, &info) || ReadDirection(socket, TLS_RX, &info));
+        *layer = hasKey                                            ? KTLS_LAYER_TLS
+                 : strcmp((const char*)info.ulpName, "mptcp") == 0 ? KTLS_LAYER_MPTCP
+                                                                   : KTLS_LAYER_ULP;
     }
     else if (KtlsSocket_IsInSockmap(socket))
     {

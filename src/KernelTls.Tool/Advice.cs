@@ -34,6 +34,7 @@ internal static class Advice
         KtlsFallbackReason.NotSocketStream => "The stream under the TLS stream is not exactly a NetworkStream: remove wrappers (proxies, counters, buffers), or put them above the TLS stream.",
         KtlsFallbackReason.NotConnected => "The socket was not connected when the handshake started: connect it first.",
         KtlsFallbackReason.NotTcp => "The socket is not TCP: the kernel encrypts TCP connections only.",
+        KtlsFallbackReason.SocketReused => "KtlsOptions.AllowSocketReuse is set: kernel TLS cannot be removed from a socket that is used after TLS. Set Fallback to OpenSsl.",
         KtlsFallbackReason.UlpInUse => "The socket already has an upper layer protocol (ss -tie shows it): use one TLS stream per socket, and no other protocol.",
         KtlsFallbackReason.Mptcp => "The socket is MPTCP: use plain TCP (no IPPROTO_MPTCP, no mptcpize around the program).",
         KtlsFallbackReason.Sockmap => "A BPF program (service mesh, load balancer) put the socket into a sockmap: exempt this program or its ports.",

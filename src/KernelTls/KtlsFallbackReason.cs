@@ -125,7 +125,7 @@ public enum KtlsFallbackReason
     /// <summary>The socket is not a TCP socket, for example a Unix domain socket.</summary>
     NotTcp = 42,
 
-    /// <summary>The socket already has an upper layer protocol (TCP_ULP): <c>tls</c> or another one.</summary>
+    /// <summary>The socket already has an upper layer protocol (TCP_ULP): <c>tls</c>, still without keys, or another one.</summary>
     UlpInUse = 43,
 
     /// <summary>
@@ -139,6 +139,12 @@ public enum KtlsFallbackReason
     /// functions: kernels up to 6.12 stack one on the other, and later kernels refuse the keys.
     /// </summary>
     Sockmap = 45,
+
+    /// <summary>
+    /// The socket carries other data after TLS (<see cref="KtlsOptions.AllowSocketReuse"/>), and kernel TLS cannot be removed from it.
+    /// OpenSSL on the socket can be used (<see cref="KtlsOptions.Fallback"/>).
+    /// </summary>
+    SocketReused = 46,
 
     // The authentication options.
 

@@ -138,6 +138,19 @@ public sealed class KtlsOptions
     /// </remarks>
     public bool RequireCloseNotify { get; set; }
 
+    /// <summary>
+    /// Gets or sets a value that indicates whether the socket carries other data after TLS has ended: plain text, as after FTP's CCC
+    /// command (RFC 4217, section 3), or another handshake. The default is <see langword="false"/>.
+    /// </summary>
+    /// <remarks>
+    /// The kernel cannot remove TLS from a socket (Documentation/networking/tls.rst). If this option is set, kernel TLS is not used
+    /// (<see cref="KtlsFallbackReason.SocketReused"/>). If it is not set and a stream with kernel TLS leaves its socket open, disposing the
+    /// stream ends the directions that the kernel processes: its <see cref="System.Net.Sockets.NetworkStream"/> is no longer readable and
+    /// writable, so no other TLS stream can be created over it, and the peer receives FIN after close_notify. What is sent on the socket
+    /// itself is discarded, and the kernel reports no error.
+    /// </remarks>
+    public bool AllowSocketReuse { get; set; }
+
     /// <summary>Gets the assembly whose woven code made the stream, or empty.</summary>
     internal string Library { get; init; } = "";
 

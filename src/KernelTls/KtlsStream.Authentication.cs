@@ -232,6 +232,11 @@ public partial class KtlsStream
     internal static EngineChoice ChooseEngine(KtlsOptions options)
     {
         EngineChoice choice = EngineChoice.Requested(options.Mode, options.Fallback, Toggles.Kernel, Toggles.DirectOpenSsl);
+        if (options.AllowSocketReuse)
+        {
+            choice = choice.Where(KtlsFallbackReason.SocketReused, KtlsFallbackReason.None);
+        }
+
         if (choice.Engine == Engine.Managed)
         {
             return choice;

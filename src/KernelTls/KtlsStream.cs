@@ -1,6 +1,7 @@
 using System.Diagnostics.CodeAnalysis;
 using System.Net.Security;
 using System.Net.Sockets;
+using System.Runtime.CompilerServices;
 using KernelTls.Handshake;
 using KernelTls.Interop;
 using KernelTls.IO;
@@ -221,9 +222,10 @@ public partial class KtlsStream : SslStream
     /// <remarks>
     /// If the stream owns the socket, the peer receives all that was written, and then close_notify. What the send buffer has no space for
     /// is sent in the background while the peer acknowledges data. Without progress it waits for three seconds, or for a minute where kernel
-    /// TLS sends, and is then discarded. A stream that does not own the socket (<c>ownsSocket: false</c>,
-    /// <c>leaveInnerStreamOpen: true</c>, a wrapper) discards close_notify at once in that case, and kernel TLS what it holds when the
-    /// owner closes the socket. If this end refused the handshake, the connection stays open in the background until the
+    /// TLS sends, and is then discarded. The same happens if a stream with kernel TLS does not own the socket (<c>ownsSocket: false</c>,
+    /// <c>leaveInnerStreamOpen: true</c>, a wrapper), and then sending is shut down. A NetworkStream can be used no more in the
+    /// directions that the kernel processes, because the kernel cannot remove TLS (<see cref="KtlsOptions.AllowSocketReuse"/>). Without kernel TLS, such a stream discards close_notify at once if
+    /// there is no space. If this end refused the handshake, the connection stays open in the background until the
     /// peer has closed it, for at most one second, so that the alert is not lost.
     /// </remarks>
     /// <param name="disposing"><see langword="false"/> if called by the finalizer.</param>
@@ -273,6 +275,12 @@ public partial class KtlsStream : SslStream
     /// <summary>Hands the connection over if it must not end yet, and closes the socket in that case if the stream owns it.</summary>
     private void Linger(bool isCloseNotifyDone, bool closesSocket)
     {
+        if (!closesSocket && _session is { } session && (session.SendsInKernel || session.ReceivesInKernel))
+        {
+            EndSocket(session, isCloseNotifyDone);
+            return;
+        }
+
         if (LeaveInnerStreamOpen)
         {
             return;
@@ -287,6 +295,32 @@ public partial class KtlsStream : SslStream
             LingeringClose.Begin(socket, Owns(socket));
         }
     }
+
+    /// <summary>
+    /// Ends what the kernel processes of a socket that the stream does not close. It cannot remove TLS, accepts further writes without an
+    /// error, and waits for the rest of what it takes for a record.
+    /// </summary>
+    private void EndSocket(TlsSession session, bool isCloseNotifyDone)
+    {
+        if (InnerStream is NetworkStream transport)
+        {
+            SetWriteable(transport, transport.CanWrite && !session.SendsInKernel);
+            SetReadable(transport, transport.CanRead && !session.ReceivesInKernel);
+        }
+
+        if (session.SendsInKernel)
+        {
+            session.EndSending(isCloseNotifyDone);
+        }
+    }
+
+    /// <summary>Sets the protected property <see cref="NetworkStream.Writeable"/>.</summary>
+    [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "set_Writeable")]
+    private static extern void SetWriteable(NetworkStream stream, bool value);
+
+    /// <summary>Sets the protected property <see cref="NetworkStream.Readable"/>.</summary>
+    [UnsafeAccessor(UnsafeAccessorKind.Method, Name = "set_Readable")]
+    private static extern void SetReadable(NetworkStream stream, bool value);
 
     /// <summary>Returns whether this stream closes the socket, as far as that can be known.</summary>
     private bool Owns(Socket socket) =>

@@ -14,10 +14,14 @@ public class SlowReaderTests
     private const int Rounds = 80;
     private const int SegmentSize = 4096;
 
+    /// <summary>The stream does not own the socket, whose owner closes it at once.</summary>
+    private const string OwnerCloses = "DisposeAsync, then the owner closes the socket";
+
     private const int SolTcp = 6;
     private const int TcpMaxSegment = 2;
 
-    public static TheoryData<TlsMode, SslProtocols, string> All => Modes.AllWith("DisposeAsync", "Dispose", "ShutdownAsync and DisposeAsync");
+    public static TheoryData<TlsMode, SslProtocols, string> All => Modes.AllWith(
+        "DisposeAsync", "Dispose", "ShutdownAsync and DisposeAsync", OwnerCloses);
 
     [Theory]
     [MemberData(nameof(All))]
@@ -28,13 +32,17 @@ public class SlowReaderTests
         {
             int size = random.Next(20_000, 200_000);
             int pause = random.Next(0, 40_000);
-            await using TlsPair pair = await TlsPair.ConnectAsync(TlsMode.Stock, mode, version, sockets: await ConnectAsync());
+            await using TlsPair pair = await TlsPair.ConnectAsync(TlsMode.Stock, mode, version, leaveInnerStreamOpen: end == OwnerCloses, sockets: await ConnectAsync());
 
             // SslStream resets the connection if it is disposed with unread data. There is none.
             Task<long> reading = ReadSlowlyAsync(pair.Client, random.Next());
             await Pattern.SendAsync(pair.Server, size, random.Next(1_000, 17_000)).InTime("the writes");
             Thread.SpinWait(pause);
             await EndAsync(pair.Server, end).InTime("the end");
+            if (end == OwnerCloses)
+            {
+                pair.ServerSocket.Dispose();
+            }
 
             Assert.Equal((i, size), (i, await reading.InTime("all data")));
         }

@@ -122,7 +122,7 @@ public partial class WeaveTests(Workshop workshop)
                 """
                 <PackageReference Include="Npgsql" Version="10.0.3" />
                 <PackageReference Include="KernelTls.Weave" Version="0.1.0" />
-                <KernelTlsWeave Include="Npgsql;$(AssemblyName)" ExpectNoPadding="true" />
+                <KernelTlsWeave Include="Npgsql;$(AssemblyName)" ExpectNoPadding="true" AllowSocketReuse="true" />
                 """));
             Write(directory, $"{name}/Program.cs", "using System.Net.Security; _ = new SslStream(new MemoryStream());");
         }
@@ -144,6 +144,7 @@ public partial class WeaveTests(Workshop workshop)
         string configuration = File.ReadAllText(directory["one/bin/Debug/net10.0/one.runtimeconfig.json"]);
         Assert.Contains("\"KernelTls.Weaving.RequireCloseNotify\": true", configuration, StringComparison.Ordinal);
         Assert.Contains("\"KernelTls.Weaving.ExpectNoPadding\": \"Npgsql;one\"", configuration, StringComparison.Ordinal);
+        Assert.Contains("\"KernelTls.Weaving.AllowSocketReuse\": \"Npgsql;one\"", configuration, StringComparison.Ordinal);
 
         // Without the item the assembly is compiled again, and not woven.
         string project = File.ReadAllText(directory["one/one.csproj"]);

@@ -90,6 +90,27 @@ public sealed class WovenProgramTests : IDisposable
             said.Split('\n').Count(line => line.Contains(" without padding", StringComparison.Ordinal)));
     }
 
+    [Theory]
+    [InlineData("Npgsql; talk", true)]
+    [InlineData("None", false)]
+    public async Task Assemblies_that_the_application_names_leave_their_sockets_usable(string names, bool namesIt)
+    {
+        Assert.True(KtlsPlatform.Probe().IsSupported || !Cell.KtlsExpected);
+        using Application application = WovenProgram.Start(
+            _directory,
+            "Talk",
+            Program().Weave().Image!,
+            [],
+            [(Application.KernelVariable, "1"), (Application.DirectVariable, "1")],
+            $"\"KernelTls.Weaving.AllowSocketReuse\": \"{names}\"");
+
+        string said = await application.SucceedAsync();
+
+        string[] streams = [.. said.Split('\n').Where(line => s_streams.Any(s => line.StartsWith($"{s}: ", StringComparison.Ordinal)))];
+        Assert.Equal(s_streams.Length, streams.Length);
+        Assert.Equal(namesIt ? s_streams.Length : 0, streams.Count(line => line.Contains("send=openssl (SocketReused)", StringComparison.Ordinal)));
+    }
+
     private static Compiled Program() => WovenProgram.Compile("Talk.cs", "Talk");
 
     private static string Expected(string offload)

@@ -17,6 +17,7 @@ internal static class SocketEligibility
     /// <param name="inner">The inner stream.</param>
     /// <param name="named">The socket that the application named, or <see langword="null"/>.</param>
     /// <param name="socket">The socket.</param>
+    /// <exception cref="InvalidOperationException">The kernel holds the keys of an earlier connection, so no other handshake is possible.</exception>
     public static KtlsFallbackReason TryGetSocket(Stream inner, Socket? named, out Socket? socket)
     {
         // Exactly NetworkStream: a subclass may override reading and writing.
@@ -26,16 +27,12 @@ internal static class SocketEligibility
             return KtlsFallbackReason.NotSocketStream;
         }
 
-        if (!socket.Connected)
-        {
-            return KtlsFallbackReason.NotConnected;
-        }
-
         bool isTcp = socket.SocketType == SocketType.Stream && socket.ProtocolType == ProtocolType.Tcp &&
             socket.AddressFamily is AddressFamily.InterNetwork or AddressFamily.InterNetworkV6;
-        return isTcp ? GetFallbackReason(LayerOf(socket))
+        KtlsFallbackReason reason = isTcp ? GetFallbackReason(LayerOf(socket))
             : ProtocolOf(socket) == MultipathTcp ? KtlsFallbackReason.Mptcp
             : KtlsFallbackReason.NotTcp;
+        return socket.Connected ? reason : KtlsFallbackReason.NotConnected;
     }
 
     /// <summary>
@@ -55,6 +52,9 @@ internal static class SocketEligibility
     /// </summary>
     private static KtlsFallbackReason GetFallbackReason(SocketLayer layer) => layer switch
     {
+        SocketLayer.TlsKeys => throw new InvalidOperationException(
+            "The socket has kernel TLS, which cannot be removed: what another handshake sends would be encrypted under the keys of the "
+            + "earlier one. Use one TLS stream for each socket, or set KtlsOptions.AllowSocketReuse on the earlier stream."),
         SocketLayer.UpperLayerProtocol => KtlsFallbackReason.UlpInUse,
         SocketLayer.Mptcp => KtlsFallbackReason.Mptcp,
         SocketLayer.Sockmap => KtlsFallbackReason.Sockmap,

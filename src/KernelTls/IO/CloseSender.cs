@@ -24,22 +24,22 @@ internal sealed class CloseSender(TlsConnection connection, SendGate gate, OpenS
     }
 
     /// <summary>Sends close_notify if it was not sent, without waiting, and ends all waits.</summary>
-    /// <param name="closesSocket">Whether the caller closes the socket next. If so, the socket's FIN follows in the same segment.</param>
+    /// <param name="endsSocket">Whether the caller closes the socket or its sending half next. If so, the FIN follows in the same segment.</param>
     /// <returns>
-    /// False if there is no room for it, or if kernel TLS holds records that closing the socket would discard:
+    /// False if there is no room for it, or if kernel TLS holds records that the FIN would discard:
     /// <see cref="LingeringClose"/> may complete it later.
     /// </returns>
-    public bool Close(bool closesSocket)
+    public bool Close(bool endsSocket)
     {
-        bool isDone = TrySend(closesSocket);
+        bool isDone = TrySend(endsSocket);
         gate.EndWaits();
         return isDone;
     }
 
     /// <summary>Does the same as <see cref="Close"/>, but continues the waiting operations on other threads.</summary>
-    public async ValueTask<bool> CloseAsync(bool closesSocket)
+    public async ValueTask<bool> CloseAsync(bool endsSocket)
     {
-        bool isDone = TrySend(closesSocket);
+        bool isDone = TrySend(endsSocket);
         await gate.EndWaitsAsync().ConfigureAwait(false);
         return isDone;
     }
@@ -48,7 +48,7 @@ internal sealed class CloseSender(TlsConnection connection, SendGate gate, OpenS
     /// Takes the last turn. If a send is in progress, the disposal aborts it, and nothing is sent: the peer must detect a truncation. A
     /// failure ends the attempt, because the connection ends anyway.
     /// </summary>
-    private bool TrySend(bool closesSocket)
+    private bool TrySend(bool endsSocket)
     {
         if (!gate.TryEnter())
         {
@@ -58,7 +58,7 @@ internal sealed class CloseSender(TlsConnection connection, SendGate gate, OpenS
         try
         {
             // After ShutdownAsync, kernel TLS may still hold what was sent before.
-            if (!gate.IsOpen && !(closesSocket && gate.IsClosed))
+            if (!gate.IsOpen && !(endsSocket && gate.IsClosed))
             {
                 return true;
             }
@@ -70,7 +70,7 @@ internal sealed class CloseSender(TlsConnection connection, SendGate gate, OpenS
 
             if (!connection.IsSocketClosed)
             {
-                NativeResult result = closesSocket ? connection.CloseSending() : connection.Shutdown();
+                NativeResult result = endsSocket ? connection.CloseSending() : connection.Shutdown();
                 return result.Status != NativeStatus.WantWrite;
             }
         }

@@ -102,11 +102,12 @@ internal sealed class LingeringClose
     /// <summary>
     /// Sends close_notify as soon as there is room for it and kernel TLS holds no record, and then does the same as <see cref="Begin"/>.
     /// </summary>
-    /// <param name="socket">The stream's socket, which the stream owns. It is closed.</param>
+    /// <param name="socket">The stream's socket.</param>
     /// <param name="connection">The connection. If the result is true, it is freed with the other descriptor.</param>
     /// <param name="mayHoldData">Whether kernel TLS sends, and may hold data besides close_notify.</param>
+    /// <param name="ownsSocket">Whether the stream owns the socket, so that it is closed here.</param>
     /// <returns>False if there is no other descriptor. Nothing was changed then.</returns>
-    public static bool TryBegin(Socket socket, TlsConnection connection, bool mayHoldData)
+    public static bool TryBegin(Socket socket, TlsConnection connection, bool mayHoldData, bool ownsSocket)
     {
         Socket? other = null;
         TlsConnection? moved = null;
@@ -121,10 +122,13 @@ internal sealed class LingeringClose
             moved = connection.MoveTo(other.SafeHandle);
             SafeSocketHandle handle = socket.SafeHandle;
             SocketReadiness.EndWaits(handle);
+            if (ownsSocket)
+            {
+                // Reads that are pending end with the descriptor. They must not make .NET reset the connection.
+                RuntimeInternals.TrackShutdown(handle);
+                socket.Dispose();
+            }
 
-            // Reads that are pending end with the descriptor. They must not make .NET reset the connection.
-            RuntimeInternals.TrackShutdown(handle);
-            socket.Dispose();
             new LingeringClose(other, moved, mayHoldData).Start();
             return true;
         }

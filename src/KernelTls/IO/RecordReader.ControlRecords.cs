@@ -3,6 +3,7 @@ using KernelTls.Interop;
 namespace KernelTls.IO;
 
 // Control records that no read takes: those that arrive while the application only sends, or before it disposes the stream.
+// And data in front of one that is needed first.
 internal sealed partial class RecordReader
 {
     /// <summary>Gets a value that indicates whether a control record may be read while the application does not read.</summary>
@@ -16,6 +17,31 @@ internal sealed partial class RecordReader
     {
         Source = ReadSource.OpenSsl;
         return TryReadWithoutData();
+    }
+
+    /// <summary>
+    /// Moves the data that OpenSSL holds into the buffer, for later reads: what follows it is needed first. Returns
+    /// <see langword="false"/> if the buffer is full.
+    /// </summary>
+    public bool TryHoldData()
+    {
+        Span<byte> room = _buffer.GetRoom();
+        if (room.IsEmpty)
+        {
+            return false;
+        }
+
+        int bytesRead = 0;
+        try
+        {
+            _ = TryReadFromOpenSsl(room, out bytesRead);
+        }
+        finally
+        {
+            _buffer.Append(bytesRead);
+        }
+
+        return true;
     }
 
     /// <summary>

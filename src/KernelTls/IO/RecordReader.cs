@@ -200,31 +200,6 @@ internal sealed partial class RecordReader
     /// <summary>Makes the next step call SSL_read, because OpenSSL reads the socket from now on and may then hold data.</summary>
     public void SwitchToOpenSsl() => Source = Source is ReadSource.Wait or ReadSource.Socket ? ReadSource.OpenSsl : Source;
 
-    /// <summary>
-    /// Moves the data that OpenSSL holds into the buffer, for later reads: what follows it is needed first. Returns
-    /// <see langword="false"/> if the buffer is full.
-    /// </summary>
-    public bool TryHoldData()
-    {
-        Span<byte> room = _buffer.GetRoom();
-        if (room.IsEmpty)
-        {
-            return false;
-        }
-
-        int bytesRead = 0;
-        try
-        {
-            _ = TryReadFromOpenSsl(room, out bytesRead);
-        }
-        finally
-        {
-            _buffer.Append(bytesRead);
-        }
-
-        return true;
-    }
-
     /// <summary>Counts the handshake messages that OpenSSL has processed, and fails the connection if they are too many.</summary>
     /// <param name="result">The result of the call that processed them.</param>
     /// <exception cref="KtlsRekeyException">The peer has sent too many messages.</exception>

@@ -186,11 +186,13 @@ internal sealed partial class TlsSession : IDisposable
     /// <summary>
     /// Closes the sending half and reads pending control records, so that the socket can be closed without a reset. Waits for nothing.
     /// </summary>
-    /// <param name="closesSocket"><inheritdoc cref="CloseSender.Close" path="/param"/></param>
-    /// <returns>False if there was no room for close_notify. <see cref="LingerToClose"/> may send it later.</returns>
+    /// <param name="closesSocket">Whether the caller closes the socket next.</param>
+    /// <returns>
+    /// False if there was no room for close_notify. <see cref="LingerToClose"/> or <see cref="EndSending"/> may send it later.
+    /// </returns>
     public bool Close(bool closesSocket)
     {
-        bool isDone = Sender.Close(closesSocket);
+        bool isDone = Sender.Close(closesSocket || SendsInKernel);
         Receiver.Close();
         return isDone;
     }
@@ -198,14 +200,37 @@ internal sealed partial class TlsSession : IDisposable
     /// <summary>Does the same as <see cref="Close"/>, but continues the waiting operations on other threads.</summary>
     public async ValueTask<bool> CloseAsync(bool closesSocket)
     {
-        bool isDone = await Sender.CloseAsync(closesSocket).ConfigureAwait(false);
+        bool isDone = await Sender.CloseAsync(closesSocket || SendsInKernel).ConfigureAwait(false);
         Receiver.Close();
         return isDone;
     }
 
+    /// <summary>Gets a value that indicates whether the kernel encrypts. It continues to when the stream is disposed.</summary>
+    public bool SendsInKernel => _offload.Send is KtlsDataPath.Kernel or KtlsDataPath.Hardware;
+
+    /// <summary>Gets a value that indicates whether the kernel decrypts. It continues to when the stream is disposed.</summary>
+    public bool ReceivesInKernel => _offload.Receive is KtlsDataPath.Kernel or KtlsDataPath.Hardware;
+
+    /// <summary>Shuts down the sending half of a socket that others keep, because what they write would leave as a record.</summary>
+    /// <param name="isCloseNotifyDone">The result of <see cref="Close"/>. If it is false, that happens when close_notify is sent.</param>
+    public void EndSending(bool isCloseNotifyDone)
+    {
+        if (isCloseNotifyDone || !LingeringClose.TryBegin(_socket, _connection, mayHoldData: true, ownsSocket: false))
+        {
+            try
+            {
+                _socket.Shutdown(SocketShutdown.Send);
+            }
+            catch (Exception e) when (e is SocketException or ObjectDisposedException)
+            {
+                // The peer reset the connection, or the socket was closed.
+            }
+        }
+    }
+
     /// <summary>Hands the socket, which the stream must own, and the SSL* over, so that close_notify is sent when there is room.</summary>
     public void LingerToClose() =>
-        LingeringClose.TryBegin(_socket, _connection, mayHoldData: _offload.Send is KtlsDataPath.Kernel or KtlsDataPath.Hardware);
+        LingeringClose.TryBegin(_socket, _connection, mayHoldData: SendsInKernel, ownsSocket: true);
 
     /// <summary>Frees the SSL*. The stream first closes the session, then the socket.</summary>
     public void Dispose()

@@ -233,6 +233,7 @@ internal enum SocketLayer
     UpperLayerProtocol = 1,
     Mptcp = 2,
     Sockmap = 3,
+    TlsKeys = 4,
 }
 
 /// <summary>Specifies the location of a direction's keys, as reported by the kernel (KTLS_CONF_*).</summary>

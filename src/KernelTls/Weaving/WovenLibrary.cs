@@ -19,12 +19,28 @@ internal sealed class WovenLibrary
     /// </summary>
     public const string NoPaddingNames = "KernelTls.Weaving.ExpectNoPadding";
 
-    public WovenLibrary(string name) => Options = new KtlsOptions
+    /// <summary>
+    /// The AppContext value that names the assemblies whose woven streams set <see cref="KtlsOptions.AllowSocketReuse"/>: names separated
+    /// by semicolons, All, or None. Unset: <see cref="SocketReusers"/>.
+    /// </summary>
+    public const string SocketReuseNames = "KernelTls.Weaving.AllowSocketReuse";
+
+    /// <summary>The assemblies that are known to go on with a socket after TLS: FTP's CCC command (RFC 4217, section 3).</summary>
+    private const string SocketReusers = "FluentFTP";
+
+    private readonly KtlsOptions _handlerOptions;
+
+    public WovenLibrary(string name)
     {
-        RequireCloseNotify = AppContext.TryGetSwitch(CloseNotifySwitch, out bool required) && required,
-        ExpectNoPadding = IsNamed(name, AppContext.GetData(NoPaddingNames) as string),
-        Library = name,
-    };
+        _handlerOptions = new KtlsOptions
+        {
+            RequireCloseNotify = AppContext.TryGetSwitch(CloseNotifySwitch, out bool required) && required,
+            ExpectNoPadding = IsNamed(name, AppContext.GetData(NoPaddingNames) as string),
+            Library = name,
+        };
+        Options = _handlerOptions.Copy();
+        Options.AllowSocketReuse = IsNamed(name, AppContext.GetData(SocketReuseNames) as string ?? SocketReusers);
+    }
 
     /// <summary>
     /// Gets a value that indicates whether the operator has switched this library on, or has set its switch to an invalid value.
@@ -40,7 +56,7 @@ internal sealed class WovenLibrary
     {
         if (IsActive)
         {
-            handler.ConnectCallback = new KtlsConnector(handler, Options) { IsWoven = true }.ConnectAsync;
+            handler.ConnectCallback = new KtlsConnector(handler, _handlerOptions) { IsWoven = true }.ConnectAsync;
         }
 
         return handler;
@@ -53,7 +69,7 @@ internal sealed class WovenLibrary
         if (IsActive && HttpInternals.TryGetHandler(handler) is { ConnectCallback: null } underlying)
         {
             underlying.ConnectCallback =
-                new KtlsConnector(underlying, Options) { IsWoven = true, PassesRequestAsSender = true }.ConnectAsync;
+                new KtlsConnector(underlying, _handlerOptions) { IsWoven = true, PassesRequestAsSender = true }.ConnectAsync;
         }
 
         return handler;
