@@ -22,14 +22,18 @@ internal static class KnownWrapper
         {
             return $"{type.FullName}, {type.Assembly.GetName().Name}" switch
             {
-                MailKit => SocketOfMailKit(stream),
+                MailKit when type == Type.GetType(MailKit) => SocketOfMailKit(stream),
+                AmqpTransport.StreamName when type == Type.GetType(AmqpTransport.StreamName) => AmqpTransport.SocketOf(stream),
 
                 // A NetworkStream that lets one read and one write at a time pass, as the stream above it does, too.
-                SqlClient => ((NetworkStream)stream).Socket,
+                SqlClient when type == Type.GetType(SqlClient) => ((NetworkStream)stream).Socket,
 
                 // The bytes that it read while the connection was idle are the first bytes of the stream.
-                Grpc when InitialDataOfGrpc(stream) is null or { Count: 0 }
+                Grpc when type == Type.GetType(Grpc)
+                    && InitialDataOfGrpc(stream) is null or { Count: 0 }
                     && InnerOfGrpc(stream) is { } inner && inner.GetType() == typeof(NetworkStream) => ((NetworkStream)inner).Socket,
+
+                // Also a type of a known name that the accessors do not see: that of an assembly loaded for a plug-in.
                 _ => null,
             };
         }
