@@ -1,4 +1,5 @@
 using System.Diagnostics;
+using System.Net.Sockets;
 using System.Security.Authentication;
 using System.Text.Json;
 using KernelTls.Tests;
@@ -18,7 +19,7 @@ public class TopTests
         using Ktls top = Ktls.Start("top", "--json", "--interval", "0.2", "--process", $"{Environment.ProcessId}");
         JsonElement frame = await FrameAsync(top);
         Schema.AssertMembers(frame, "time", "seconds", "counters", "perSecond", "process", "ended");
-        Schema.AssertMembers(frame.GetProperty("process"), "processId", "handshakes", "fallbacks", "failures", "others", "counters");
+        Schema.AssertMembers(frame.GetProperty("process"), "processId", "handshakes", "fallbacks", "fallbackDetails", "failures", "others", "counters");
         Assert.Equal($"{Environment.ProcessId}", frame.Text("process", "processId"));
         Assert.Equal(0, frame.GetProperty("process").GetProperty("handshakes").GetArrayLength());
 
@@ -42,6 +43,46 @@ public class TopTests
         Assert.Equal(KtlsPlatform.Probe().IsSupported ? "Kernel" : "OpenSsl (DisabledByMode)", handshake.Text("send"));
         top.Signal(Ktls.Interrupt);
         (await top.EndAsync()).AssertExit(ExitCode.Ok);
+    }
+
+    /// <summary>The stream is made as that of a woven library.</summary>
+    [Fact]
+    public async Task A_stream_between_a_library_s_SslStream_and_the_socket_is_named()
+    {
+        using TemporaryDirectory directory = new();
+        (ExternalProgram server, int port) = await OpenSslProgram.ServeAsync(Certificates.Ecdsa, directory, SslProtocols.Tls13);
+        using ExternalProgram _ = server;
+        string[] arguments = ["top", "--interval", "0.2", "--process", $"{Environment.ProcessId}"];
+        using Ktls json = Ktls.Start([.. arguments, "--json"]);
+        using Ktls text = Ktls.Start(arguments);
+        JsonElement frame = await FrameAsync(json);
+        await text.LineAsync();
+
+        KtlsOptions options = new() { Mode = KtlsMode.Disabled, Fallback = KtlsFallback.OpenSsl, Library = "A.Library" };
+        await using KtlsStream stream = await ConnectAsync(port, options, wraps: true);
+        long deadline = Environment.TickCount64 + (long)Limits.Wait.TotalMilliseconds;
+        while (frame.GetProperty("process").GetProperty("fallbackDetails").GetArrayLength() == 0)
+        {
+            Assert.True(Environment.TickCount64 < deadline, $"Waited for a fallback in: {frame}");
+            frame = await FrameAsync(json);
+        }
+
+        string detail = $"The inner stream is a {typeof(Wrapper).FullName}.";
+        JsonElement fallback = Assert.Single(frame.GetProperty("process").GetProperty("fallbackDetails").EnumerateArray());
+        Schema.AssertMembers(fallback, "reason", "detail", "library", "count");
+        Assert.Equal("NotSocketStream", fallback.Text("reason"));
+        Assert.Equal(detail, fallback.Text("detail"));
+        Assert.Equal("A.Library", fallback.Text("library"));
+        Assert.Equal(1, frame.GetProperty("process").GetProperty("fallbacks").GetProperty("NotSocketStream").GetInt64());
+
+        string line = await text.LineAsync();
+        while (!line.Contains("fallback ", StringComparison.Ordinal))
+        {
+            Assert.True(Environment.TickCount64 < deadline, $"Waited for a fallback, and read last: {line}");
+            line = await text.LineAsync();
+        }
+
+        Assert.EndsWith($": fallback NotSocketStream=1 library=A.Library {detail}", line, StringComparison.Ordinal);
     }
 
     [Fact]
@@ -98,11 +139,11 @@ public class TopTests
 
     private static async Task<JsonElement> FrameAsync(Ktls top) => JsonDocument.Parse(await top.LineAsync()).RootElement;
 
-    private static async Task<KtlsStream> ConnectAsync(int port, KtlsOptions options)
+    private static async Task<KtlsStream> ConnectAsync(int port, KtlsOptions options, bool wraps = false)
     {
-        System.Net.Sockets.Socket socket = new(System.Net.Sockets.SocketType.Stream, System.Net.Sockets.ProtocolType.Tcp);
+        Socket socket = new(SocketType.Stream, ProtocolType.Tcp);
         await socket.ConnectAsync("127.0.0.1", port).InTime();
-        KtlsStream stream = new(new System.Net.Sockets.NetworkStream(socket, ownsSocket: true), false, options);
+        KtlsStream stream = new(wraps ? new Wrapper(socket) : new NetworkStream(socket, ownsSocket: true), false, options);
         await stream.AuthenticateAsClientAsync(new System.Net.Security.SslClientAuthenticationOptions
         {
             TargetHost = "localhost",
@@ -110,4 +151,6 @@ public class TopTests
         }).InTime();
         return stream;
     }
+
+    private sealed class Wrapper(Socket socket) : NetworkStream(socket, ownsSocket: true);
 }

@@ -9,6 +9,7 @@ internal sealed class ProcessEvents(int processId)
     private readonly Lock _lock = new();
     private readonly Dictionary<(string Role, string Protocol, string Cipher, string Send, string Receive, string Library), long> _connections = [];
     private readonly SortedDictionary<string, long> _fallbacks = new(StringComparer.Ordinal);
+    private readonly Dictionary<(string Reason, string Detail, string Library), long> _fallbackDetails = [];
     private readonly SortedDictionary<string, long> _failures = new(StringComparer.Ordinal);
     private readonly SortedDictionary<string, long> _others = new(StringComparer.Ordinal);
     private readonly SortedDictionary<string, double> _counters = new(StringComparer.Ordinal);
@@ -28,6 +29,7 @@ internal sealed class ProcessEvents(int processId)
                     break;
                 case "Fallback":
                     Count(_fallbacks, Text(e, "reason"));
+                    Count(_fallbackDetails, (Text(e, "reason"), Text(e, "detail"), Text(e, "library")));
                     break;
                 case "HandshakeFailed":
                     Count(_failures, Text(e, "exceptionType"));
@@ -56,6 +58,8 @@ internal sealed class ProcessEvents(int processId)
                 [.. _connections.OrderByDescending(c => c.Value).Select(c =>
                     new Connections(c.Key.Role, c.Key.Protocol, c.Key.Cipher, c.Key.Send, c.Key.Receive, c.Key.Library, c.Value))],
                 new SortedDictionary<string, long>(_fallbacks, StringComparer.Ordinal),
+                [.. _fallbackDetails.OrderByDescending(f => f.Value).Select(f =>
+                    new Fallback(f.Key.Reason, f.Key.Detail, f.Key.Library, f.Value))],
                 new SortedDictionary<string, long>(_failures, StringComparer.Ordinal),
                 new SortedDictionary<string, long>(_others, StringComparer.Ordinal),
                 new SortedDictionary<string, double>(_counters, StringComparer.Ordinal));
@@ -92,10 +96,18 @@ internal sealed class ProcessEvents(int processId)
     /// <param name="Count">The number of handshakes.</param>
     internal sealed record Connections(string Role, string Protocol, string CipherSuite, string Send, string Receive, string Library, long Count);
 
+    /// <summary>Contains the number of connections that the base class served for the same reason.</summary>
+    /// <param name="Reason">The reason.</param>
+    /// <param name="Detail">What is in the way, such as the stream below, or empty.</param>
+    /// <param name="Library">The assembly whose woven code made them, or empty.</param>
+    /// <param name="Count">The number of connections.</param>
+    internal sealed record Fallback(string Reason, string Detail, string Library, long Count);
+
     /// <summary>Contains the counts at one time.</summary>
     /// <param name="ProcessId">The process.</param>
     /// <param name="Handshakes">The handshakes, by result.</param>
     /// <param name="Fallbacks">The connections that the base class served, by reason.</param>
+    /// <param name="FallbackDetails">The same connections, by reason, detail and library.</param>
     /// <param name="Failures">The failed handshakes, by exception.</param>
     /// <param name="Others">The other events, by name.</param>
     /// <param name="Counters">The process's event counters, as last reported.</param>
@@ -103,6 +115,7 @@ internal sealed class ProcessEvents(int processId)
         int ProcessId,
         IReadOnlyList<Connections> Handshakes,
         IReadOnlyDictionary<string, long> Fallbacks,
+        IReadOnlyList<Fallback> FallbackDetails,
         IReadOnlyDictionary<string, long> Failures,
         IReadOnlyDictionary<string, long> Others,
         IReadOnlyDictionary<string, double> Counters);

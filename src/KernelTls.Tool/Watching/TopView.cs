@@ -49,7 +49,7 @@ internal sealed class TopView(Terminal terminal)
 
         foreach (ProcessEvents.Connections c in process.Handshakes)
         {
-            terminal.Line($"{time} process {process.ProcessId}: {c.Count} {c.Role} {c.Protocol} {c.CipherSuite} send={c.Send} receive={c.Receive}");
+            terminal.Line($"{time} process {process.ProcessId}: {c.Count} {c.Role} {c.Protocol} {c.CipherSuite} send={c.Send} receive={c.Receive}{(c.Library.Length == 0 ? "" : $" library={c.Library}")}");
         }
 
         foreach ((string name, string values) in Sections(process))
@@ -92,6 +92,11 @@ internal sealed class TopView(Terminal terminal)
         if (process.Fallbacks.Count > 0)
         {
             yield return ("fallbacks", Join(process.Fallbacks));
+        }
+
+        foreach (ProcessEvents.Fallback f in process.FallbackDetails.Where(f => f.Detail.Length != 0 || f.Library.Length != 0))
+        {
+            yield return ("fallback", $"{f.Reason}={Number(f.Count)}{(f.Library.Length == 0 ? "" : $" library={f.Library}")} {f.Detail}");
         }
 
         if (process.Failures.Count > 0)
