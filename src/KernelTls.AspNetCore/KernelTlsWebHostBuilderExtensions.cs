@@ -70,6 +70,7 @@ public static class KernelTlsWebHostBuilderExtensions
         services.AddSingleton<IStartupFilter, RequestFilter>();
         services.AddSingleton<IStartupFilter, StockTlsFilter>();
         services.AddHostedService<StockHandshakeReport>();
+        services.AddHostedService<WovenFallbackReport>();
 
         // Kestrel adds its own transport only if none is registered. Without this line, other kinds of endpoints would
         // have no transport.

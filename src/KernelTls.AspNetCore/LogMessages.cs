@@ -49,4 +49,7 @@ internal static partial class LogMessages
 
     [LoggerMessage(15, LogLevel.Debug, "Connection {ConnectionId}: an HTTP/2 stream that Kestrel reuses was still marked as scheduled. It was repaired.")]
     public static partial void StreamRepaired(this ILogger logger, string connectionId);
+
+    [LoggerMessage(16, LogLevel.Warning, "{Library} is woven, but uses the stock TLS ({Reason}): the stream between its SslStream and the socket is a {Stream}. This is reported once.")]
+    public static partial void WovenLibraryStaysStock(this ILogger logger, string library, KtlsFallbackReason reason, string stream);
 }

@@ -255,7 +255,7 @@ public partial class KtlsStream
     private void FallBack(bool isServer, EngineChoice choice)
     {
         _managed = choice;
-        string detail = choice.AppendTo(DetailOf(choice.Reason));
+        string detail = DetailOf(choice);
         if (_options.Mode == KtlsMode.Required)
         {
             throw NotAvailable(choice.Reason, detail);
@@ -266,13 +266,30 @@ public partial class KtlsStream
         {
             KtlsEventSource.Log.Fallback(isServer, choice.Reason, detail, _options.Library);
             KtlsMeter.Fallback(isServer, KtlsOffload.Managed(choice));
+            if (_options.Library.Length != 0 && IsStreamInTheWay(choice))
+            {
+                WovenFallbacks.Add(_options.Library, InnerStreamName());
+            }
         }
     }
 
-    /// <summary>Returns details of the reason: the stream that is in the way, or what the platform lacks.</summary>
-    private string DetailOf(KtlsFallbackReason reason) => reason == KtlsFallbackReason.NotSocketStream
-        ? $"The inner stream is a {InnerStream.GetType().FullName}."
-        : Platform.KnownDetail;
+    /// <summary>Returns details of the reasons: what the platform lacks, and the stream that is in the way.</summary>
+    private string DetailOf(EngineChoice choice)
+    {
+        string detail = choice.AppendTo(choice.Reason == KtlsFallbackReason.NotSocketStream ? "" : Platform.KnownDetail);
+        return IsStreamInTheWay(choice) ? $"{detail} The inner stream is a {InnerStreamName()}.".TrimStart() : detail;
+    }
+
+    /// <summary>Returns the name of the inner stream's type, without the arguments of a generic type, which are long.</summary>
+    private string InnerStreamName()
+    {
+        Type type = InnerStream.GetType();
+        type = type.IsConstructedGenericType ? type.GetGenericTypeDefinition() : type;
+        return type.FullName ?? type.Name;
+    }
+
+    private static bool IsStreamInTheWay(EngineChoice choice) =>
+        choice.Reason == KtlsFallbackReason.NotSocketStream || choice.OpenSslReason == KtlsFallbackReason.NotSocketStream;
 
     private static KtlsNotAvailableException NotAvailable(KtlsFallbackReason reason, string detail) =>
         new(reason, ($"Kernel TLS is required for this connection but not available: {reason}. See KtlsFallbackReason for how to "

@@ -3,6 +3,7 @@ using KernelTls.Diagnostics;
 using KernelTls.Handshake;
 using KernelTls.Interop;
 using KernelTls.IO;
+using KernelTls.Offload;
 
 namespace KernelTls;
 
@@ -15,7 +16,7 @@ public partial class KtlsStream
         {
             session.Close(closesSocket: false);
             session.Dispose();
-            throw NotAvailable(missing, DetailOf(missing));
+            throw NotAvailable(missing, Platform.KnownDetail);
         }
 
         RuntimeInternals.Publish(this, session.Protocol, session.CipherSuite, session.ApplicationProtocol, inHandshake: false);

@@ -25,6 +25,23 @@ public class EventSourceTests
         Assert.Equal(EventLevel.Warning, written.Level);
     }
 
+    /// <summary>Without kernel TLS that is the reason, and the stream is why OpenSSL does not use the socket.</summary>
+    [Fact]
+    public async Task A_stream_in_the_way_is_named_with_or_without_kernel_TLS()
+    {
+        using Listener listener = new(EventLevel.Warning);
+        await using KtlsStream stream = new(new Generic<string>(), false, new KtlsOptions { Mode = KtlsMode.Preferred, Fallback = KtlsFallback.OpenSsl });
+
+        await Assert.ThrowsAnyAsync<IOException>(() => stream.AuthenticateAsClientAsync("localhost"));
+
+        EventWrittenEventArgs written = Assert.Single(listener.Events, e => e.EventName == "Fallback");
+        KtlsPlatform platform = KtlsPlatform.Probe();
+        Assert.Equal($"{(platform.IsSupported ? KtlsFallbackReason.NotSocketStream : platform.NotSupportedReason)}", written.Payload![1]);
+        string detail = Assert.IsType<string>(written.Payload[2]);
+        Assert.EndsWith($"The inner stream is a {typeof(Generic<>).FullName}.", detail, StringComparison.Ordinal);
+        Assert.Equal(!platform.IsSupported, detail.Contains("OpenSSL does not use the socket either: NotSocketStream.", StringComparison.Ordinal));
+    }
+
     [Fact]
     public async Task Not_asking_for_kernel_TLS_is_no_event()
     {
@@ -195,7 +212,7 @@ public class EventSourceTests
     }
 
     /// <summary>A stream that accepts all writes and ends at once.</summary>
-    private sealed class NoSocket : Stream
+    private class NoSocket : Stream
     {
         public override bool CanRead => true;
 
@@ -221,4 +238,6 @@ public class EventSourceTests
         {
         }
     }
+
+    private sealed class Generic<T> : NoSocket;
 }
