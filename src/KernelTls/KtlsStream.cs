@@ -233,6 +233,15 @@ public partial class KtlsStream : SslStream
     {
         if (!disposing)
         {
+            try
+            {
+                _session?.CountClosed();
+            }
+            catch (Exception)
+            {
+                // A listener to the meter threw. An exception of a finalizer would end the process.
+            }
+
             base.Dispose(disposing);
         }
         else if (TryBeginDispose())

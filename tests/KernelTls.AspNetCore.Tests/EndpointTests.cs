@@ -42,6 +42,24 @@ public class EndpointTests
         server.AssertOneWarning(KtlsFallbackReason.TransportInUse);
     }
 
+    /// <summary>Kestrel may abort a connection, as at a shutdown, while it is on its way to TLS.</summary>
+    [Theory]
+    [MemberData(nameof(OnOpenSsl))]
+    public async Task A_connection_that_is_aborted_in_front_of_TLS_is_no_fallback(TlsMode mode)
+    {
+        await using Server server = await Server.StartAsync(mode, listen: endpoint => endpoint.Use((connection, next) =>
+        {
+            connection.Abort(new ConnectionAbortedException("on purpose"));
+            return next();
+        }));
+        using HttpClient client = Server.CreateClient();
+
+        await Assert.ThrowsAsync<HttpRequestException>(() => client.GetStringAsync(new Uri(server.Https, "/offload")).InTime("the failure"));
+
+        await server.Events.WaitForAsync(e => e.Id.Name == "ConnectionStop", "the connection to stop");
+        Assert.DoesNotContain(server.Events.Entries, e => e.Level > LogLevel.Information);
+    }
+
     /// <summary>A connection that cannot use kernel TLS is served by the base class on the same transport.</summary>
     [Theory]
     [MemberData(nameof(OnOpenSsl))]

@@ -1,5 +1,6 @@
 using System.Diagnostics.Tracing;
 using System.Globalization;
+using System.Runtime.CompilerServices;
 using System.Security.Authentication;
 using KernelTls.Tests;
 
@@ -38,6 +39,36 @@ public class StockCounterTests
         await counters.ReachAsync("all-tls-sessions-open", open);
         await counters.ReachAsync(ofVersion, openOfVersion);
         await counters.ReachAsync("current-tls-handshakes", 0);
+    }
+
+    /// <summary>An application may close only the socket.</summary>
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_stream_that_is_never_disposed_is_counted_until_it_is_collected(TlsMode mode, SslProtocols version)
+    {
+        using Counters counters = new();
+        double open = await counters.NextAsync("all-tls-sessions-open");
+
+        (WeakReference client, WeakReference server) = await AbandonAsync(mode, version, () => counters.ReachAsync("all-tls-sessions-open", open + 2));
+        for (int i = 0; i < 20 && (client.IsAlive || server.IsAlive); i++)
+        {
+            GC.Collect();
+            GC.WaitForPendingFinalizers();
+            await Task.Delay(50);
+        }
+
+        Assert.False(client.IsAlive || server.IsAlive, "a stream whose socket is closed is still referenced");
+        await counters.ReachAsync("all-tls-sessions-open", open);
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    private static async Task<(WeakReference Client, WeakReference Server)> AbandonAsync(TlsMode mode, SslProtocols version, Func<Task> whileOpen)
+    {
+        TlsPair pair = await TlsPair.ConnectAsync(mode, version);
+        await whileOpen();
+        pair.ClientSocket.Dispose();
+        pair.ServerSocket.Dispose();
+        return (new WeakReference(pair.Client), new WeakReference(pair.Server));
     }
 
     private sealed class Counters : EventListener

@@ -32,8 +32,21 @@ internal sealed class TlsMiddleware(ConnectionDelegate next, TlsEndpoint endpoin
             return;
         }
 
-        if (context is not DeferredConnection connection || !connection.TryTakeSocket())
+        if (context is not DeferredConnection connection)
         {
+            await PassOnAsync(context).ConfigureAwait(false);
+            return;
+        }
+
+        if (!connection.TryTakeSocket())
+        {
+            if (connection.AbortedInFront is { } aborted)
+            {
+                // The default transport runs because of the abort, not because of a middleware.
+                endpoint.CreateReport(connection).Failed(aborted);
+                return;
+            }
+
             await PassOnAsync(context).ConfigureAwait(false);
             return;
         }

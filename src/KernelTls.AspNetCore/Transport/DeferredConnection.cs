@@ -45,6 +45,7 @@ internal sealed class DeferredConnection :
     private string? _id;
     private IDictionary<object, object?>? _items;
     private volatile Exception? _abortReason;
+    private Exception? _abortedInFront;
     private bool _taken;
     private bool _seen;
     private bool _closing;
@@ -114,6 +115,18 @@ internal sealed class DeferredConnection :
     /// <summary>Gets the reason why this end aborted the connection, or null.</summary>
     public Exception? AbortReason => _abortReason;
 
+    /// <summary>Gets the reason why the connection was aborted before <see cref="TryTakeSocket"/>, or null.</summary>
+    public Exception? AbortedInFront
+    {
+        get
+        {
+            lock (_lock)
+            {
+                return _abortedInFront;
+            }
+        }
+    }
+
     /// <summary>Gets or sets the last action before the connection is aborted: TLS sends an alert that is due.</summary>
     public Action? Aborting { get; set; }
 
@@ -158,6 +171,7 @@ internal sealed class DeferredConnection :
         lock (_lock)
         {
             taken = _taken;
+            _abortedInFront ??= taken ? null : abortReason ?? new ConnectionAbortedException();
         }
 
         if (taken)

@@ -27,7 +27,7 @@ internal sealed partial class TlsSession : IDisposable
     private KtlsOffload _offload;
     private bool _isHardwareQueried;
     private int _reported;
-    private bool _disposed;
+    private bool _isCountedClosed;
 
     public TlsSession(
         Socket socket,
@@ -237,7 +237,13 @@ internal sealed partial class TlsSession : IDisposable
     {
         Receiver.Dispose();
         _connection.Dispose();
-        if (!Interlocked.Exchange(ref _disposed, true))
+        CountClosed();
+    }
+
+    /// <summary>Counts the connection as closed, once. A finalizer may call it.</summary>
+    public void CountClosed()
+    {
+        if (!Interlocked.Exchange(ref _isCountedClosed, true))
         {
             if (Interlocked.Exchange(ref _reported, ReportedClosed) == ReportedOpen)
             {
