@@ -130,12 +130,4 @@ public sealed class ImapTests(ImapServer server) : LibraryTest("MailKit"), IClas
             await client.AuthenticateAsync(user, ImapServer.Password).InTime("the password");
         }
     }
-
-    /// <summary>Cancels after the first part has arrived.</summary>
-    private sealed class CancelOnProgress(CancellationTokenSource cancellation) : ITransferProgress
-    {
-        public void Report(long bytesTransferred, long totalSize) => cancellation.Cancel();
-
-        public void Report(long bytesTransferred) => cancellation.Cancel();
-    }
 }

@@ -6,7 +6,7 @@ using MailKit.Security;
 namespace KernelTls.LibraryTests;
 
 /// <summary>Tests MailKit's SMTP client with OpenSMTPD.</summary>
-public sealed class SmtpTests(SmtpServer server) : LibraryTest("MailKit"), IClassFixture<SmtpServer>
+public sealed class SmtpTests(OpenSmtpdServer server) : LibraryTest("MailKit"), IClassFixture<OpenSmtpdServer>
 {
     [Theory]
     [InlineData(false)]

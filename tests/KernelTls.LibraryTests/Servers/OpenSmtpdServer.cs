@@ -3,7 +3,7 @@ using KernelTls.Tests;
 namespace KernelTls.LibraryTests.Servers;
 
 /// <summary>Represents OpenSMTPD, which accepts mail for every account.</summary>
-public sealed class SmtpServer() : Server("smtpd")
+public sealed class OpenSmtpdServer() : Server("smtpd")
 {
     public const string Recipient = "nobody@localhost";
 
