@@ -48,7 +48,7 @@ part_dir() {
             kernel-*) declare -f build_kernel decompress_kernel unpack_packages ;;
             # The loader's path is written into the program.
             uml-*) declare -f build_uml uml_suite unpack_packages && echo "$lab" ;;
-            tree-*) declare -f build_tree configure_tree unpack_packages && package_list ;;
+            tree-*) declare -f build_tree add_conflicting configure_tree unpack_packages && package_list ;;
             runtime) declare -f build_runtime && runtime_versions ;;
             runtime-*) declare -f build_packaged_runtime runtime_version ;;
             profiler) declare -f build_profiler unpack_packages ;;
@@ -303,10 +303,21 @@ build_tree() {
     open_feed "$suite"
     mapfile -t packages < <(package_list)
     unpack_packages "$work" "userland of $suite" install --download-only '?essential' "${packages[@]}"
+    add_conflicting "$work" proftpd-core proftpd-mod-crypto
     configure_tree "$work"
     # Documentation is most of a fresh tree, and no test reads it. PostgreSQL goes without its compiler of queries.
     rm -rf "$work"/usr/share/{doc,man,info,locale}/* "$work"/usr/lib/x86_64-linux-gnu/lib{LLVM,z3}* \
         "$work"/usr/lib/postgresql/*/lib/{bitcode,llvmjit*}
+}
+
+# add_conflicting ROOT PACKAGE…: adds packages with what they need. apt refuses them beside those of the list, because a
+# machine has one server of a kind.
+add_conflicting() {
+    local root=$1
+    shift
+    unpack_packages "$root/added" "$*" install --download-only "$@"
+    cp -a "$root/added/usr/." "$root/usr/"
+    rm -rf "$root/added"
 }
 
 # Does the work of the packages' maintainer scripts, as far as programs here depend on it.
@@ -317,7 +328,7 @@ configure_tree() {
     cp "$tree/usr/share/base-passwd/passwd.master" "$tree/etc/passwd"
     cp "$tree/usr/share/base-passwd/group.master" "$tree/etc/group"
     # The users that some servers need.
-    for user in postgres dovecot dovenull opensmtpd opensmtpq rabbitmq; do
+    for user in postgres dovecot dovenull opensmtpd opensmtpq rabbitmq ftp; do
         echo "$user:x:$number:$number::/tmp:/usr/sbin/nologin" >>"$tree/etc/passwd"
         echo "$user:x:$number:" >>"$tree/etc/group"
         number=$((number + 1))
