@@ -60,9 +60,9 @@ readonly soak_minutes=3 soak_cores=0.4
 
 # suites_of PART ENGINE CELL RUNTIME: prints the suites of one part of a cell, which run in one boot.
 suites_of() {
-    # User-Mode Linux has no MPTCP.
+    # User-Mode Linux has no MPTCP and no memory cgroups.
     local without=''
-    [ "$2" != uml ] || without='-trait- needs=mptcp'
+    [ "$2" != uml ] || without='-trait- needs=mptcp -trait- needs=memcg'
     # The OpenSMTPD of Debian 12 cannot shake hands on its OpenSSL.
     local mail=''
     [[ $3 != bookworm-* ]] || mail='-class- *.SmtpTests'
@@ -70,10 +70,10 @@ suites_of() {
         # The stream contract and Kestrel in the other modes, SslStream and OpenSSL without the kernel, are tested on this
         # machine.
         kernel)
-            echo 'inner KernelTls.FunctionalTests Kernel'
+            echo "inner KernelTls.FunctionalTests Kernel $without"
             echo "inner KernelTls.ConformanceTests Kernel $without"
             echo 'inner KernelTls.AspNetCore.Tests Kernel -class- *.ChromiumTests' ;;
-        modes) echo "weekly KernelTls.FunctionalTests $every_mode" ;;
+        modes) echo "weekly KernelTls.FunctionalTests $every_mode $without" ;;
         programs)
             echo "outer KernelTls.PackageTests $every_mode -trait cell=programs"
             echo "outer KernelTls.Weave.Tests $every_mode -trait cell=programs"

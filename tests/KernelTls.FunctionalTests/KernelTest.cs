@@ -27,7 +27,7 @@ public abstract class KernelTest : IAsyncLifetime
         return ValueTask.CompletedTask;
     }
 
-    public async ValueTask DisposeAsync()
+    public virtual async ValueTask DisposeAsync()
     {
         GC.SuppressFinalize(this);
         if (!KtlsPlatform.Probe().IsSupported)

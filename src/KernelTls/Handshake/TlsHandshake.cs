@@ -66,12 +66,14 @@ internal sealed class TlsHandshake : IDisposable
         }
 
         Begin();
+        int refusals = 0;
         while (!Step(out NativeStatus wanted))
         {
             switch (wanted)
             {
                 case NativeStatus.WantWrite:
-                    await SocketReadiness.WaitToWriteAsync(_socket.SafeHandle, cancellationToken).ConfigureAwait(false);
+                    refusals = SocketReadiness.CountRefusals(_socket, refusals);
+                    await SocketReadiness.WaitToWriteAsync(_socket.SafeHandle, refusals, cancellationToken).ConfigureAwait(false);
                     break;
                 case NativeStatus.WantRead:
                     try
@@ -99,6 +101,7 @@ internal sealed class TlsHandshake : IDisposable
         bool isLate = IsServer && !WaitForClient();
         TransportOptions.MakeNonBlocking(_socket, TlsErrors.CannotAuthenticate);
         Begin();
+        int refusals = 0;
         while (!Step(out NativeStatus wanted))
         {
             if (isLate && wanted == NativeStatus.WantRead)
@@ -110,6 +113,8 @@ internal sealed class TlsHandshake : IDisposable
             switch (wanted)
             {
                 case NativeStatus.WantWrite:
+                    refusals = SocketReadiness.CountRefusals(_socket, refusals);
+                    Thread.Sleep(SocketReadiness.PauseOf(refusals));
                     if (!_socket.Poll(SocketTimeouts.ToTimeSpan(_socket.SendTimeout), SelectMode.SelectWrite))
                     {
                         throw TlsErrors.Socket(TlsErrors.CannotAuthenticate, SocketError.TimedOut);

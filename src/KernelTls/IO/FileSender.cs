@@ -31,6 +31,7 @@ internal sealed class FileSender(TlsConnection connection, Socket socket, bool k
     public async ValueTask SendAsync(FileSection section, CancellationToken cancellationToken)
     {
         int step = kernel && section.Remaining > SmallStep && HasLargeSegments() ? SmallStep : LargeStep;
+        int refusals = 0;
         while (section.Remaining > 0)
         {
             cancellationToken.ThrowIfCancellationRequested();
@@ -57,11 +58,12 @@ internal sealed class FileSender(TlsConnection connection, Socket socket, bool k
                 case NativeStatus.Ok when result.Bytes > 0:
                     keys.Consume(result.Bytes);
                     section.Advance(result.Bytes);
+                    refusals = 0;
                     break;
                 case NativeStatus.Ok:
                     throw section.CreateEndOfStreamException();
                 case NativeStatus.WantWrite:
-                    await openSsl.WaitForSendBufferAsync(cancellationToken).ConfigureAwait(false);
+                    refusals = await openSsl.WaitForSendBufferAsync(refusals, cancellationToken).ConfigureAwait(false);
                     break;
                 case NativeStatus.Syscall when TlsErrors.IsOfConnection(result.SysErrno):
                     section.HasStarted = true;

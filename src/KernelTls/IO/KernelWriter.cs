@@ -12,25 +12,43 @@ internal sealed class KernelWriter(Socket socket)
     private const int MaxSegments = 64;
 
     private readonly SafeSocketHandle _handle = socket.SafeHandle;
+    private SendWatch? _watch;
 
     /// <summary>Writes all of <paramref name="data"/>, blocking; the socket's SendTimeout limits each wait.</summary>
     public void Write(ReadOnlySpan<byte> data)
     {
-        while (!data.IsEmpty)
+        data = data[WriteNow(data)..];
+        if (data.IsEmpty)
         {
-            int sent = socket.Send(data, SocketFlags.None, out SocketError error);
-            if (error != SocketError.Success)
-            {
-                throw TlsErrors.Socket(TlsErrors.CannotWrite, error);
-            }
+            return;
+        }
 
-            data = data[sent..];
+        SendWatch watch = StartWatch();
+        try
+        {
+            while (!data.IsEmpty)
+            {
+                int sent = socket.Send(data, SocketFlags.None, out SocketError error);
+                if (error != SocketError.Success)
+                {
+                    throw TlsErrors.Socket(TlsErrors.CannotWrite, error);
+                }
+
+                data = data[sent..];
+            }
+        }
+        finally
+        {
+            watch.Stop();
         }
     }
 
     /// <summary>Writes all of <paramref name="data"/>, waiting for room by .NET's own send.</summary>
-    public ValueTask<int> WriteAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken) =>
-        socket.SendAsync(data, SocketFlags.None, cancellationToken);
+    public ValueTask<int> WriteAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken)
+    {
+        ValueTask<int> sending = socket.SendAsync(data, SocketFlags.None, cancellationToken);
+        return sending.IsCompleted ? sending : WatchAsync(sending, StartWatch());
+    }
 
     /// <summary>Writes as much as there is room for, without waiting. Returns how much that was.</summary>
     public unsafe int WriteNow(ReadOnlySpan<byte> data)
@@ -86,6 +104,26 @@ internal sealed class KernelWriter(Socket socket)
         }
 
         return SentOf(errno, sent);
+    }
+
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder<>))]
+    private static async ValueTask<int> WatchAsync(ValueTask<int> sending, SendWatch watch)
+    {
+        try
+        {
+            return await sending.ConfigureAwait(false);
+        }
+        finally
+        {
+            watch.Stop();
+        }
+    }
+
+    private SendWatch StartWatch()
+    {
+        _watch ??= new SendWatch(socket);
+        _watch.Start();
+        return _watch;
     }
 
     private static long SentOf(int errno, long sent) => errno switch

@@ -18,6 +18,7 @@ internal sealed class OpenSslWriter(TlsConnection connection, Socket socket, Sen
     /// <summary>Writes all of <paramref name="data"/>, blocking; the socket's SendTimeout limits each wait.</summary>
     public void Write(ReadOnlySpan<byte> data)
     {
+        int refusals = 0;
         while (!data.IsEmpty)
         {
             NativeResult result = connection.Write(data);
@@ -25,8 +26,11 @@ internal sealed class OpenSslWriter(TlsConnection connection, Socket socket, Sen
             {
                 case NativeStatus.Ok:
                     data = data[(int)result.Bytes..];
+                    refusals = 0;
                     break;
                 case NativeStatus.WantWrite:
+                    refusals = SocketReadiness.CountRefusals(socket, refusals);
+                    Thread.Sleep(SocketReadiness.PauseOf(refusals));
                     if (!socket.Poll(SocketTimeouts.ToTimeSpan(socket.SendTimeout), SelectMode.SelectWrite))
                     {
                         throw TlsErrors.Socket(TlsErrors.CannotWrite, SocketError.TimedOut);
@@ -45,6 +49,7 @@ internal sealed class OpenSslWriter(TlsConnection connection, Socket socket, Sen
     /// <summary>Writes all of <paramref name="data"/>.</summary>
     public async ValueTask WriteAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken)
     {
+        int refusals = 0;
         while (!data.IsEmpty)
         {
             NativeResult result = connection.Write(data.Span);
@@ -52,9 +57,10 @@ internal sealed class OpenSslWriter(TlsConnection connection, Socket socket, Sen
             {
                 case NativeStatus.Ok:
                     data = data[(int)result.Bytes..];
+                    refusals = 0;
                     break;
                 case NativeStatus.WantWrite:
-                    await WaitForSendBufferAsync(cancellationToken).ConfigureAwait(false);
+                    refusals = await WaitForSendBufferAsync(refusals, cancellationToken).ConfigureAwait(false);
                     break;
                 case NativeStatus.WantCertificate:
                     await AnswerCertificateRequestAsync(cancellationToken).ConfigureAwait(false);
@@ -75,11 +81,12 @@ internal sealed class OpenSslWriter(TlsConnection connection, Socket socket, Sen
 
         // A read with an empty buffer makes OpenSSL send the response. The next read reports any other result.
         NativeStatus status;
+        int refusals = 0;
         while ((status = connection.Read(Span<byte>.Empty).Status) is NativeStatus.WantWrite or NativeStatus.WantCertificate)
         {
             if (status == NativeStatus.WantWrite)
             {
-                await WaitForSendBufferAsync(cancellationToken).ConfigureAwait(false);
+                refusals = await WaitForSendBufferAsync(refusals, cancellationToken).ConfigureAwait(false);
             }
         }
     }
@@ -87,7 +94,7 @@ internal sealed class OpenSslWriter(TlsConnection connection, Socket socket, Sen
     /// <summary>Calls <paramref name="write"/>, which writes one of OpenSSL's own records, until the record is sent.</summary>
     public async Task WriteAsync(Func<TlsConnection, NativeResult> write, CancellationToken cancellationToken)
     {
-        while (true)
+        for (int refusals = 0; ;)
         {
             NativeResult result = write(connection);
             switch (result.Status)
@@ -95,7 +102,7 @@ internal sealed class OpenSslWriter(TlsConnection connection, Socket socket, Sen
                 case NativeStatus.Ok:
                     return;
                 case NativeStatus.WantWrite:
-                    await WaitForSendBufferAsync(cancellationToken).ConfigureAwait(false);
+                    refusals = await WaitForSendBufferAsync(refusals, cancellationToken).ConfigureAwait(false);
                     break;
                 default:
                     throw TlsErrors.Write(result);
@@ -104,12 +111,17 @@ internal sealed class OpenSslWriter(TlsConnection connection, Socket socket, Sen
     }
 
     /// <summary>Waits for room after a write that found too little. The next write shows whether there is enough.</summary>
-    public async Task WaitForSendBufferAsync(CancellationToken cancellationToken)
+    /// <param name="refusals">The result of the wait before this one, or 0 if there was progress since.</param>
+    /// <param name="cancellationToken">The token that cancels the wait.</param>
+    /// <returns>The number of <see cref="SocketReadiness.CountRefusals"/>.</returns>
+    public async Task<int> WaitForSendBufferAsync(int refusals, CancellationToken cancellationToken)
     {
+        refusals = SocketReadiness.CountRefusals(socket, refusals);
         using CancellationTokenSource either = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, gate.Disposed);
         try
         {
-            await SocketReadiness.WaitToWriteAsync(connection.Socket, either.Token).ConfigureAwait(false);
+            await SocketReadiness.WaitToWriteAsync(connection.Socket, refusals, either.Token).ConfigureAwait(false);
+            return refusals;
         }
         catch (OperationCanceledException) when (gate.IsDisposed)
         {
@@ -130,7 +142,7 @@ internal sealed class OpenSslWriter(TlsConnection connection, Socket socket, Sen
     {
         while (!socket.Poll(TimeSpan.Zero, SelectMode.SelectWrite) && !socket.Poll(TimeSpan.Zero, SelectMode.SelectError))
         {
-            await WaitForSendBufferAsync(cancellationToken).ConfigureAwait(false);
+            await WaitForSendBufferAsync(0, cancellationToken).ConfigureAwait(false);
         }
     }
 }

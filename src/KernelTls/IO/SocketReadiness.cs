@@ -25,6 +25,9 @@ namespace KernelTls.IO;
 /// </remarks>
 internal static class SocketReadiness
 {
+    /// <summary>The binary logarithm of the longest pause, in milliseconds.</summary>
+    private const int LongestPause = 7;
+
     private static readonly Lock s_lock = new();
     private static readonly Dictionary<SafeSocketHandle, SocketWait> s_waits = [];
 
@@ -59,11 +62,51 @@ internal static class SocketReadiness
     public static Task WaitToWriteAsync(SafeSocketHandle socket, CancellationToken cancellationToken) =>
         WaitAsync(socket, NativeWait.Writable, cancellationToken);
 
+    /// <summary>Does the same, but after a pause from the third refusal on.</summary>
+    /// <param name="socket">The socket.</param>
+    /// <param name="refusals">The result of <see cref="CountRefusals"/>.</param>
+    /// <param name="cancellationToken">The token that cancels the wait.</param>
+    public static async Task WaitToWriteAsync(SafeSocketHandle socket, int refusals, CancellationToken cancellationToken)
+    {
+        if (PauseOf(refusals) is var pause && pause > TimeSpan.Zero)
+        {
+            await Task.Delay(pause, cancellationToken).ConfigureAwait(false);
+        }
+
+        await WaitAsync(socket, NativeWait.Writable, cancellationToken).ConfigureAwait(false);
+    }
+
+    /// <summary>Returns whether the socket is writable now. A process that may have no descriptors cannot ask, and gets <see langword="false"/>.</summary>
+    public static bool IsWritable(Socket socket)
+    {
+        try
+        {
+            return socket.Poll(TimeSpan.Zero, SelectMode.SelectWrite);
+        }
+        catch (SocketException)
+        {
+            // poll(2) refuses more sockets than RLIMIT_NOFILE.
+            return false;
+        }
+    }
+
+    /// <summary>
+    /// Counts the times in a row that a send found no room although the socket was writable. That happens if there is no memory
+    /// (<see cref="SendWatch"/>). A wait then ends at once, and a pause must take its place.
+    /// </summary>
+    /// <param name="socket">The socket.</param>
+    /// <param name="before">The number before this time.</param>
+    public static int CountRefusals(Socket socket, int before) => IsWritable(socket) ? before + 1 : 0;
+
+    /// <summary>Returns the pause before the next attempt after <paramref name="refusals"/>. The first ones may be due to room that came just then.</summary>
+    public static TimeSpan PauseOf(int refusals) =>
+        refusals < 3 ? TimeSpan.Zero : TimeSpan.FromMilliseconds(1 << Math.Min(refusals - 3, LongestPause));
+
     /// <summary>
     /// Returns a task that completes when the socket holds as many bytes as its SO_RCVLOWAT (socket(7)), when the peer
     /// has closed its half, or when the socket has failed or is disposed.
     /// </summary>
-    /// <inheritdoc cref="WaitToWriteAsync" path="/exception"/>
+    /// <inheritdoc cref="WaitToWriteAsync(SafeSocketHandle, CancellationToken)" path="/exception"/>
     public static Task WaitToReadAsync(SafeSocketHandle socket, CancellationToken cancellationToken) =>
         WaitAsync(socket, NativeWait.Readable, cancellationToken);
 

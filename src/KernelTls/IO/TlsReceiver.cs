@@ -32,6 +32,9 @@ internal sealed class TlsReceiver : IDisposable
     private readonly Action _certificateSent;
     private ReadOperation? _spareOperation;
 
+    /// <summary>The number of <see cref="SocketReadiness.CountRefusals"/> of the present read, for a record that OpenSSL must send first.</summary>
+    private int _refusals;
+
     /// <summary>
     /// Who has the turn to receive. Only its owner receives from the socket, directly or through OpenSSL: if OpenSSL received while a
     /// direct receive may run, the order in which the two take records would be unknown.
@@ -256,7 +259,8 @@ internal sealed class TlsReceiver : IDisposable
     {
         if (_reader.Source == ReadSource.OpenSslWhenWritable)
         {
-            await SocketReadiness.WaitToWriteAsync(_connection.Socket, cancellationToken).ConfigureAwait(false);
+            _refusals = SocketReadiness.CountRefusals(_socket.Socket, _refusals);
+            await SocketReadiness.WaitToWriteAsync(_connection.Socket, _refusals, cancellationToken).ConfigureAwait(false);
         }
         else
         {
@@ -291,6 +295,8 @@ internal sealed class TlsReceiver : IDisposable
             case Closed:
                 throw new ObjectDisposedException(nameof(KtlsStream));
         }
+
+        _refusals = 0;
     }
 
     private void BeginReadAfterRecords()

@@ -52,7 +52,7 @@ internal sealed partial class TlsSession
 
     private async Task RequestCertificateAsync(PeerVerifier verifier, CancellationToken cancellationToken)
     {
-        while (true)
+        for (int refusals = 0; ;)
         {
             if (!_connection.TryRequestCertificate(verifier, out NativeResult result))
             {
@@ -81,7 +81,8 @@ internal sealed partial class TlsSession
 
                     break;
                 case NativeStatus.WantWrite:
-                    await SocketReadiness.WaitToWriteAsync(_connection.Socket, cancellationToken).ConfigureAwait(false);
+                    refusals = SocketReadiness.CountRefusals(_socketReceiver.Socket, refusals);
+                    await SocketReadiness.WaitToWriteAsync(_connection.Socket, refusals, cancellationToken).ConfigureAwait(false);
                     break;
                 case NativeStatus.DataWaiting when Receiver.TryHoldData():
                     break;
