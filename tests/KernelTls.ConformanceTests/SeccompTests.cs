@@ -1,5 +1,4 @@
 using System.Diagnostics;
-using System.Runtime.InteropServices;
 using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
@@ -8,10 +7,11 @@ namespace KernelTls.ConformanceTests;
 /// Tests that a container's seccomp profile that denies the options of kernel TLS, and a sandbox that does not know them, have their own
 /// reasons, which differ from a missing module and an old kernel. A filter is permanent, so each case runs in a separate process.
 /// </summary>
-public partial class SeccompTests
+public class SeccompTests
 {
     private const string DenyVariable = "KERNELTLS_SECCOMP_DENY";
     private const int Tcp = 6;
+    private const int TcpUlp = 31;
     private const int Tls = 282;
 
     [Theory]
@@ -40,53 +40,9 @@ public partial class SeccompTests
     public void Deny_and_ask()
     {
         int[] deny = [.. Environment.GetEnvironmentVariable(DenyVariable)!.Split(' ').Select(int.Parse)];
-        Deny(deny[0], deny[1]);
+        SeccompFilter.DenyOption(deny[0], deny[0] == Tcp ? TcpUlp : null, deny[1]);
 
         Assert.Equal((KtlsFallbackReason)deny[2], KtlsPlatform.Probe().NotSupportedReason);
         Assert.Contains($"errno {deny[1]}", KtlsPlatform.Probe().NotSupportedDetail, StringComparison.Ordinal);
-    }
-
-    /// <summary>
-    /// Makes every setsockopt of this level fail with this errno, for all threads; for TCP only TCP_ULP.
-    /// </summary>
-    private static unsafe void Deny(int level, int errno)
-    {
-        const ushort Load = 0x20, JumpIfEqual = 0x15, Return = 0x06;
-        const uint Allow = 0x7FFF0000, Fail = 0x00050000, TcpUlp = 31;
-        (int setsockopt, int seccomp) = RuntimeInformation.ProcessArchitecture == Architecture.Arm64 ? (208, 277) : (54, 317);
-
-        // struct seccomp_data: nr at 0, arguments from 16, 8 bytes each, little-endian.
-        Filter* program = stackalloc Filter[]
-        {
-            new(Load, 0, 0, 0), new(JumpIfEqual, 0, 5, (uint)setsockopt), new(Load, 0, 0, 24), new(JumpIfEqual, 0, 3, (uint)level),
-            new(Load, 0, 0, 32), new(JumpIfEqual, 0, (byte)(level == Tcp ? 1 : 0), TcpUlp),
-            new(Return, 0, 0, Fail | (uint)errno), new(Return, 0, 0, Allow),
-        };
-        FilterProgram whole = new() { Length = 8, Filters = program };
-        const int NoNewPrivileges = 38, SetModeFilter = 1, AllThreads = 1;
-        Assert.Equal(0, prctl(NoNewPrivileges, 1, 0, 0, 0));
-        Assert.Equal(0, syscall(seccomp, SetModeFilter, AllThreads, &whole));
-    }
-
-    [LibraryImport("libc")]
-    private static partial int prctl(int option, nuint a, nuint b, nuint c, nuint d);
-
-    [LibraryImport("libc")]
-    private static unsafe partial nint syscall(nint number, nint operation, nint flags, FilterProgram* program);
-
-    [StructLayout(LayoutKind.Sequential)]
-    private readonly struct Filter(ushort code, byte ifTrue, byte ifFalse, uint k)
-    {
-        public readonly ushort Code = code;
-        public readonly byte IfTrue = ifTrue;
-        public readonly byte IfFalse = ifFalse;
-        public readonly uint K = k;
-    }
-
-    [StructLayout(LayoutKind.Sequential)]
-    private unsafe struct FilterProgram
-    {
-        public ushort Length;
-        public Filter* Filters;
     }
 }

@@ -171,6 +171,7 @@ internal static class TlsErrors
         Errno.Pipe => SocketError.Shutdown,
         Errno.TimedOut => SocketError.TimedOut,
         Errno.NotConnected => SocketError.NotConnected,
+        Errno.NoBuffers => SocketError.NoBufferSpaceAvailable,
         103 => SocketError.ConnectionAborted,  // ECONNABORTED
         111 => SocketError.ConnectionRefused,  // ECONNREFUSED
         112 => SocketError.HostDown,           // EHOSTDOWN
