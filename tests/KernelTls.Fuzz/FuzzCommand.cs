@@ -5,7 +5,7 @@ namespace KernelTls.Fuzz;
 /// <summary>Defines the command line.</summary>
 internal static class FuzzCommand
 {
-    private static readonly FuzzTarget[] s_targets = [new ParserTarget(), new ReceiverTarget()];
+    private static readonly FuzzTarget[] s_targets = [new ParserTarget(), new ReceiverTarget(), new WeaverTarget()];
 
     public static RootCommand Create()
     {

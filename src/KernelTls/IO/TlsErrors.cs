@@ -132,9 +132,9 @@ internal static class TlsErrors
             + "consume resources, so the connection was ended.");
 
     private static KtlsRekeyException Fragmented() =>
-        new(KtlsRekeyFailure.FragmentedMessage, "The peer sent a handshake message in several records. The kernel treated one of them as a "
-            + "KeyUpdate and waits for a new key (EKEYEXPIRED). The connection was ended. Turn kernel TLS off for peers that "
-            + "split handshake messages.");
+        new(KtlsRekeyFailure.FragmentedMessage, "The peer sent a handshake message in several records, such as a session ticket or a certificate of "
+            + "more than 16 KiB. The kernel treated one of them as a KeyUpdate and waits for a new key (EKEYEXPIRED). The connection was ended. "
+            + "Make the peer's tickets and certificates smaller, or leave receiving to OpenSSL (KtlsOptions.Directions).");
 
     public static KtlsRekeyException RecordLimit() =>
         new(KtlsRekeyFailure.RecordLimit, "The key has encrypted the maximum number of records (KtlsOptions.RecordLimit), and the "
