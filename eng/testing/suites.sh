@@ -50,7 +50,7 @@ host_suites_11=(
 )
 
 # The parts of a cell in full. `kernel` is the one that the inner loop boots.
-readonly full_parts=(kernel modes programs libraries tools)
+readonly full_parts=(kernel modes programs libraries tools memory)
 
 # The additional parts of a requested cell.
 readonly costly_parts=(more-libraries)
@@ -60,9 +60,9 @@ readonly soak_minutes=3 soak_cores=0.4
 
 # suites_of PART ENGINE CELL RUNTIME: prints the suites of one part of a cell, which run in one boot.
 suites_of() {
-    # User-Mode Linux has no MPTCP and no memory cgroups.
-    local without=''
-    [ "$2" != uml ] || without='-trait- needs=mptcp -trait- needs=memcg'
+    # User-Mode Linux has no MPTCP and no memory cgroups. The memory of TCP is that of all suites of a boot.
+    local without='-trait- needs=tcp_mem'
+    [ "$2" != uml ] || without+=' -trait- needs=mptcp -trait- needs=memcg'
     # The OpenSMTPD of Debian 12 cannot shake hands on its OpenSSL.
     local mail=''
     [[ $3 != bookworm-* ]] || mail='-class- *.SmtpTests'
@@ -90,6 +90,9 @@ suites_of() {
         # Alone in its boot: it removes the tls module.
         tools)
             echo "outer KernelTls.Tool.Tests $every_mode -trait cell=tools" ;;
+        # Alone in its boot: it limits the memory of TCP.
+        memory)
+            echo 'outer KernelTls.FunctionalTests Kernel -trait needs=tcp_mem' ;;
         # The tests that depend on the kernel and on OpenSSL: the shim, the data path of a connection, keys, control
         # records, Kestrel by the kernel's own counters, and the tool's report of them. Also on .NET 11.
         smoke)

@@ -105,12 +105,9 @@ static void ExpectName(const Extension* extension, uint8_t name[256])
     {
         return;
     }
-    for (size_t i = 5; i < extension->length; i++)
+    if (memchr(extension->body + 5, 0, length) != NULL)
     {
-        if (extension->body[i] < 0x21 || extension->body[i] == 0x7F)
-        {
-            return;
-        }
+        return;
     }
     memcpy(name, extension->body + 5, length);
 }

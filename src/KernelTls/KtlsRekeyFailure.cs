@@ -24,7 +24,8 @@ public enum KtlsRekeyFailure
     /// </summary>
     /// <remarks>
     /// Linux 6.14 and later treats that record as a KeyUpdate, also in TLS 1.2, and delivers no more data without a new
-    /// key. RFC 8446, section 5.1, allows such records; OpenSSL, SslStream and other common stacks do not send them.
+    /// key. RFC 8446, section 5.1, allows such records. OpenSSL, SslStream and other common stacks send them only for messages of more than
+    /// 16 KiB: large session tickets, and large certificates after the handshake.
     /// </remarks>
     FragmentedMessage = 4,
 }

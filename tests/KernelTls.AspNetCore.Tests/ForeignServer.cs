@@ -107,11 +107,18 @@ internal sealed class ForeignServer : IAsyncDisposable
     {
         TlsStatistics now = Read();
         bool receives = version != SslProtocols.Tls13 || KtlsPlatform.Probe().OpenSslVersion >= new Version(3, 2);
-        int ends = count * ((mode == TlsMode.Kernel ? 1 : 0) + (_isInKernel ? 1 : 0));
+        int ends = EndsOf(mode, count);
         Assert.Equal(ends, now.SendSoftware - _before.SendSoftware);
         Assert.Equal(receives ? ends : 0, now.ReceiveSoftware - _before.ReceiveSoftware);
         Assert.Equal(_before.DecryptError, now.DecryptError);
     }
+
+    /// <summary>Waits until the kernel has taken the keys of as many connections as the client has.</summary>
+    public Task SettleAsync(TlsMode mode, Func<int> count) => KtlsPlatform.Probe().IsSupported
+        ? TlsStatistics.UntilAsync(now => now.SendSoftware - _before.SendSoftware == EndsOf(mode, count()), "connections that are being made")
+        : Task.CompletedTask;
+
+    private int EndsOf(TlsMode mode, int connections) => connections * ((mode == TlsMode.Kernel ? 1 : 0) + (_isInKernel ? 1 : 0));
 
     /// <summary>Asserts that no connection is left in the kernel. The clients must be disposed before.</summary>
     public async ValueTask DisposeAsync()

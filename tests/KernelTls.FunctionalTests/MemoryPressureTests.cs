@@ -35,6 +35,7 @@ public class MemoryPressureTests(ITestOutputHelper output) : KernelTest
 
     [Theory]
     [MemberData(nameof(Cases))]
+    [Trait("needs", "tcp_mem")]
     public async Task Connections_that_use_up_the_memory_of_TCP_lose_no_byte(TlsMode mode, bool blocking)
     {
         List<TlsPair> pairs = await ConnectAsync(mode, blocking ? BlockingConnections : Connections);
@@ -73,6 +74,7 @@ public class MemoryPressureTests(ITestOutputHelper output) : KernelTest
     /// <summary>The last records of a server's handshake, its tickets, go through kernel TLS.</summary>
     [Theory]
     [MemberData(nameof(EachMode))]
+    [Trait("needs", "tcp_mem")]
     public async Task Handshakes_without_memory_complete(TlsMode mode)
     {
         List<TlsPair> holders = await ConnectAsync(TlsMode.DirectOpenSsl, Connections / 4);

@@ -130,7 +130,7 @@ internal sealed record CallerCase(string Name, bool IsServer, SslProtocols Versi
     {
         if (Blocks)
         {
-            await Limits.Blocking(() =>
+            await CallerCases.Started(() =>
             {
                 if (IsServer)
                 {

@@ -8,7 +8,8 @@ namespace KernelTls.ConformanceTests;
 /// <summary>Lists the connections that a caller observes.</summary>
 internal static class CallerCases
 {
-    private const int MoreThanFits = 32 * 1024 * 1024;
+    /// <summary>More than the buffers of both sockets hold.</summary>
+    private static readonly byte[] s_much = new byte[32 * 1024 * 1024];
 
     private static readonly SslProtocols[] s_versions = [SslProtocols.Tls12, SslProtocols.Tls13];
     private static readonly bool[] s_either = [false, true];
@@ -19,11 +20,11 @@ internal static class CallerCases
     private static readonly (string Name, Func<SslStream, Task> Begin)[] s_pending =
     [
         ("a read", async s => AssertRead(await s.ReadAsync(new byte[1]))),
-        ("a blocking read", s => Limits.Blocking(() => AssertRead(s.Read(new byte[1])))),
+        ("a blocking read", s => Started(() => AssertRead(s.Read(new byte[1])))),
         ("a begun read", s => Task.Factory.FromAsync(s.BeginRead(new byte[1], 0, 1, null, null), s.EndRead)),
-        ("a write", s => s.WriteAsync(new byte[MoreThanFits]).AsTask()),
-        ("a blocking write", s => Limits.Blocking(() => s.Write(new byte[MoreThanFits]))),
-        ("a begun write", s => Task.Factory.FromAsync(s.BeginWrite(new byte[MoreThanFits], 0, MoreThanFits, null, null), s.EndWrite)),
+        ("a write", s => s.WriteAsync(s_much).AsTask()),
+        ("a blocking write", s => Started(() => s.Write(s_much))),
+        ("a begun write", s => Task.Factory.FromAsync(s.BeginWrite(s_much, 0, s_much.Length, null, null), s.EndWrite)),
     ];
 
     private static readonly Lazy<CallerCase[]> s_all = new(() =>
@@ -253,7 +254,20 @@ internal static class CallerCases
         throw new IOException("The read has ended.");
     }
 
-    /// <summary>Waits until the operation waits, which a write does that found some room, and a blocking call once it has a thread.</summary>
+    /// <summary>Runs blocking code on a separate thread, and returns when the thread has started.</summary>
+    public static Task Started(Action work)
+    {
+        bool isStarted = false;
+        Task task = Limits.Blocking(() =>
+        {
+            Volatile.Write(ref isStarted, true);
+            work();
+        });
+        Assert.True(SpinWait.SpinUntil(() => Volatile.Read(ref isStarted), Limits.Wait), "no thread has started");
+        return task;
+    }
+
+    /// <summary>Waits until the operation waits: a write may have found some room first.</summary>
     public static async Task WaitAsync(Task operation)
     {
         await Task.Delay(s_untilItWaits);

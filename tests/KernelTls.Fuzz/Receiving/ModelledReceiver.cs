@@ -161,7 +161,8 @@ internal sealed class ModelledReceiver : IDisposable
     {
         if (_world.IsClosed)
         {
-            if (end is not ObjectDisposedException)
+            // A read that was in progress, and one that began later.
+            if (end is not (IOException { InnerException: ObjectDisposedException or SocketException } or ObjectDisposedException))
             {
                 throw new FuzzException($"The stream was disposed, and the end is {end}", end as Exception);
             }
