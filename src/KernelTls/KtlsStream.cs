@@ -224,9 +224,9 @@ public partial class KtlsStream : SslStream
     /// is sent in the background while the peer acknowledges data. Without progress it waits for three seconds, or for a minute where kernel
     /// TLS sends, and is then discarded. The same happens if a stream with kernel TLS does not own the socket (<c>ownsSocket: false</c>,
     /// <c>leaveInnerStreamOpen: true</c>, a wrapper), and then sending is shut down. A NetworkStream can be used no more in the
-    /// directions that the kernel processes, because the kernel cannot remove TLS (<see cref="KtlsOptions.AllowSocketReuse"/>). Without kernel TLS, such a stream discards close_notify at once if
-    /// there is no space. If this end refused the handshake, the connection stays open in the background until the
-    /// peer has closed it, for at most one second, so that the alert is not lost.
+    /// directions that the kernel processes, because the kernel cannot remove TLS (<see cref="KtlsOptions.AllowSocketReuse"/>). Without
+    /// kernel TLS, such a stream discards close_notify at once if there is no space. If this end refused the handshake, the connection
+    /// stays open in the background until the peer has closed it, for at most one second, so that the alert is not lost.
     /// </remarks>
     /// <param name="disposing"><see langword="false"/> if called by the finalizer.</param>
     protected override void Dispose(bool disposing)

@@ -193,7 +193,7 @@ internal static class CallerCases
                 yield return new($"disposed in the handshake{(disposesBlocking ? " by Dispose" : "")}", isServer, version)
                 {
                     Blocks = blocks,
-                    RawPeer = ToEndAsync,
+                    RawPeer = SurfaceStreams.ToEndAsync,
                     Interrupt = s => disposesBlocking ? Limits.Blocking(s.Dispose) : s.DisposeAsync().AsTask(),
                 };
             }
@@ -272,14 +272,6 @@ internal static class CallerCases
     {
         await Task.Delay(s_untilItWaits);
         Assert.False(operation.IsCompleted, $"the operation did not wait: {operation.Exception}");
-    }
-
-    /// <summary>Reads until the other end closes.</summary>
-    private static async Task ToEndAsync(Socket socket)
-    {
-        while (await socket.ReceiveAsync(new byte[16 * 1024]) > 0)
-        {
-        }
     }
 
     /// <summary>Waits for a client's first bytes, sends and ends.</summary>

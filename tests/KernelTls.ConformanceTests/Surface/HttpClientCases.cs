@@ -45,12 +45,12 @@ internal static class HttpClientCases
         yield return new("a server that sends text", version, isHttp2) { RawServer = s => s.SendAsync("HTTP/1.1 400 Bad Request\r\n\r\n"u8.ToArray()) };
         yield return new("a server that says nothing, the request's limit", version, isHttp2)
         {
-            RawServer = ToEndAsync,
+            RawServer = SurfaceStreams.ToEndAsync,
             Timeout = s_tooShort,
         };
         yield return new("a server that says nothing, the connection's limit", version, isHttp2)
         {
-            RawServer = ToEndAsync,
+            RawServer = SurfaceStreams.ToEndAsync,
             Client = h => h.ConnectTimeout = s_tooShort,
         };
         if (isHttp2)
@@ -84,13 +84,6 @@ internal static class HttpClientCases
             await stream.ShutdownAsync();
         }
         };
-    }
-
-    private static async Task ToEndAsync(Socket socket)
-    {
-        while (await socket.ReceiveAsync(new byte[16 * 1024]) > 0)
-        {
-        }
     }
 
     private static Func<Socket, Task> Do(Action<Socket> work) => socket =>

@@ -25,6 +25,14 @@ internal sealed class SurfaceStreams : IAsyncDisposable
         }
     }
 
+    /// <summary>Receives until the other end closes.</summary>
+    public static async Task ToEndAsync(Socket socket)
+    {
+        while (await socket.ReceiveAsync(new byte[16 * 1024]) > 0)
+        {
+        }
+    }
+
     public async ValueTask DisposeAsync()
     {
         while (_streams.TryPop(out Stream? stream))
