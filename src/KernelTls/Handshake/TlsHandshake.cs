@@ -72,8 +72,7 @@ internal sealed class TlsHandshake : IDisposable
             switch (wanted)
             {
                 case NativeStatus.WantWrite:
-                    refusals = SocketReadiness.CountRefusals(_socket, refusals);
-                    await SocketReadiness.WaitToWriteAsync(_socket.SafeHandle, refusals, cancellationToken).ConfigureAwait(false);
+                    refusals = await SocketReadiness.WaitForRoomAsync(_socket, refusals, cancellationToken).ConfigureAwait(false);
                     break;
                 case NativeStatus.WantRead:
                     try
@@ -113,9 +112,7 @@ internal sealed class TlsHandshake : IDisposable
             switch (wanted)
             {
                 case NativeStatus.WantWrite:
-                    refusals = SocketReadiness.CountRefusals(_socket, refusals);
-                    Thread.Sleep(SocketReadiness.PauseOf(refusals));
-                    if (!_socket.Poll(SocketTimeouts.ToTimeSpan(_socket.SendTimeout), SelectMode.SelectWrite))
+                    if (!SocketReadiness.WaitForRoom(_socket, ref refusals))
                     {
                         throw TlsErrors.Socket(TlsErrors.CannotAuthenticate, SocketError.TimedOut);
                     }

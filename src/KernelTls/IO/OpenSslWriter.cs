@@ -29,9 +29,7 @@ internal sealed class OpenSslWriter(TlsConnection connection, Socket socket, Sen
                     refusals = 0;
                     break;
                 case NativeStatus.WantWrite:
-                    refusals = SocketReadiness.CountRefusals(socket, refusals);
-                    Thread.Sleep(SocketReadiness.PauseOf(refusals));
-                    if (!socket.Poll(SocketTimeouts.ToTimeSpan(socket.SendTimeout), SelectMode.SelectWrite))
+                    if (!SocketReadiness.WaitForRoom(socket, ref refusals))
                     {
                         throw TlsErrors.Socket(TlsErrors.CannotWrite, SocketError.TimedOut);
                     }
@@ -113,15 +111,13 @@ internal sealed class OpenSslWriter(TlsConnection connection, Socket socket, Sen
     /// <summary>Waits for room after a write that found too little. The next write shows whether there is enough.</summary>
     /// <param name="refusals">The result of the wait before this one, or 0 if there was progress since.</param>
     /// <param name="cancellationToken">The token that cancels the wait.</param>
-    /// <returns>The number of <see cref="SocketReadiness.CountRefusals"/>.</returns>
+    /// <returns>The result of <see cref="SocketReadiness.WaitForRoomAsync"/>.</returns>
     public async Task<int> WaitForSendBufferAsync(int refusals, CancellationToken cancellationToken)
     {
-        refusals = SocketReadiness.CountRefusals(socket, refusals);
         using CancellationTokenSource either = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, gate.Disposed);
         try
         {
-            await SocketReadiness.WaitToWriteAsync(connection.Socket, refusals, either.Token).ConfigureAwait(false);
-            return refusals;
+            return await SocketReadiness.WaitForRoomAsync(socket, refusals, either.Token).ConfigureAwait(false);
         }
         catch (OperationCanceledException) when (gate.IsDisposed)
         {

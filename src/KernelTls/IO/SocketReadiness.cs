@@ -62,18 +62,35 @@ internal static class SocketReadiness
     public static Task WaitToWriteAsync(SafeSocketHandle socket, CancellationToken cancellationToken) =>
         WaitAsync(socket, NativeWait.Writable, cancellationToken);
 
-    /// <summary>Does the same, but after a pause from the third refusal on.</summary>
+    /// <summary>
+    /// Waits for room after a send that found none. If such sends fail although the socket is writable, there is no memory
+    /// (<see cref="SendWatch"/>): the wait would end at once, and from the third time in a row a pause precedes it.
+    /// </summary>
     /// <param name="socket">The socket.</param>
-    /// <param name="refusals">The result of <see cref="CountRefusals"/>.</param>
+    /// <param name="refusals">The result of the wait before this one, or 0 if there was progress since.</param>
     /// <param name="cancellationToken">The token that cancels the wait.</param>
-    public static async Task WaitToWriteAsync(SafeSocketHandle socket, int refusals, CancellationToken cancellationToken)
+    /// <returns>The number of such times in a row.</returns>
+    public static async Task<int> WaitForRoomAsync(Socket socket, int refusals, CancellationToken cancellationToken)
     {
+        refusals = CountRefusals(socket, refusals);
         if (PauseOf(refusals) is var pause && pause > TimeSpan.Zero)
         {
             await Task.Delay(pause, cancellationToken).ConfigureAwait(false);
         }
 
-        await WaitAsync(socket, NativeWait.Writable, cancellationToken).ConfigureAwait(false);
+        await WaitAsync(socket.SafeHandle, NativeWait.Writable, cancellationToken).ConfigureAwait(false);
+        return refusals;
+    }
+
+    /// <summary>Waits for room like <see cref="WaitForRoomAsync"/>, but blocks.</summary>
+    /// <param name="socket">The socket, whose SendTimeout limits the wait.</param>
+    /// <param name="refusals">The number of times in a row, to which this one is added.</param>
+    /// <returns><see langword="false"/> if the time is over.</returns>
+    public static bool WaitForRoom(Socket socket, ref int refusals)
+    {
+        refusals = CountRefusals(socket, refusals);
+        Thread.Sleep(PauseOf(refusals));
+        return socket.Poll(SocketTimeouts.ToTimeSpan(socket.SendTimeout), SelectMode.SelectWrite);
     }
 
     /// <summary>Returns whether the socket is writable now. A process that may have no descriptors cannot ask, and gets <see langword="false"/>.</summary>
@@ -91,22 +108,10 @@ internal static class SocketReadiness
     }
 
     /// <summary>
-    /// Counts the times in a row that a send found no room although the socket was writable. That happens if there is no memory
-    /// (<see cref="SendWatch"/>). A wait then ends at once, and a pause must take its place.
-    /// </summary>
-    /// <param name="socket">The socket.</param>
-    /// <param name="before">The number before this time.</param>
-    public static int CountRefusals(Socket socket, int before) => IsWritable(socket) ? before + 1 : 0;
-
-    /// <summary>Returns the pause before the next attempt after <paramref name="refusals"/>. The first ones may be due to room that came just then.</summary>
-    public static TimeSpan PauseOf(int refusals) =>
-        refusals < 3 ? TimeSpan.Zero : TimeSpan.FromMilliseconds(1 << Math.Min(refusals - 3, LongestPause));
-
-    /// <summary>
     /// Returns a task that completes when the socket holds as many bytes as its SO_RCVLOWAT (socket(7)), when the peer
     /// has closed its half, or when the socket has failed or is disposed.
     /// </summary>
-    /// <inheritdoc cref="WaitToWriteAsync(SafeSocketHandle, CancellationToken)" path="/exception"/>
+    /// <inheritdoc cref="WaitToWriteAsync" path="/exception"/>
     public static Task WaitToReadAsync(SafeSocketHandle socket, CancellationToken cancellationToken) =>
         WaitAsync(socket, NativeWait.Readable, cancellationToken);
 
@@ -129,6 +134,12 @@ internal static class SocketReadiness
             waiter.TrySetResult();
         }
     }
+
+    private static int CountRefusals(Socket socket, int before) => IsWritable(socket) ? before + 1 : 0;
+
+    /// <summary>Returns the pause before the next attempt. The first refusals may be due to room that came just then.</summary>
+    private static TimeSpan PauseOf(int refusals) =>
+        refusals < 3 ? TimeSpan.Zero : TimeSpan.FromMilliseconds(1 << Math.Min(refusals - 3, LongestPause));
 
     private static async Task WaitAsync(SafeSocketHandle socket, NativeWait what, CancellationToken cancellationToken)
     {

@@ -32,7 +32,7 @@ internal sealed class TlsReceiver : IDisposable
     private readonly Action _certificateSent;
     private ReadOperation? _spareOperation;
 
-    /// <summary>The number of <see cref="SocketReadiness.CountRefusals"/> of the present read, for a record that OpenSSL must send first.</summary>
+    /// <summary>The result of <see cref="SocketReadiness.WaitForRoomAsync"/> in the present read, for a record that OpenSSL must send first.</summary>
     private int _refusals;
 
     /// <summary>
@@ -259,8 +259,7 @@ internal sealed class TlsReceiver : IDisposable
     {
         if (_reader.Source == ReadSource.OpenSslWhenWritable)
         {
-            _refusals = SocketReadiness.CountRefusals(_socket.Socket, _refusals);
-            await SocketReadiness.WaitToWriteAsync(_connection.Socket, _refusals, cancellationToken).ConfigureAwait(false);
+            _refusals = await SocketReadiness.WaitForRoomAsync(_socket.Socket, _refusals, cancellationToken).ConfigureAwait(false);
         }
         else
         {

@@ -81,8 +81,7 @@ internal sealed partial class TlsSession
 
                     break;
                 case NativeStatus.WantWrite:
-                    refusals = SocketReadiness.CountRefusals(_socketReceiver.Socket, refusals);
-                    await SocketReadiness.WaitToWriteAsync(_connection.Socket, refusals, cancellationToken).ConfigureAwait(false);
+                    refusals = await SocketReadiness.WaitForRoomAsync(_socketReceiver.Socket, refusals, cancellationToken).ConfigureAwait(false);
                     break;
                 case NativeStatus.DataWaiting when Receiver.TryHoldData():
                     break;
