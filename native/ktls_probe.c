@@ -144,6 +144,8 @@ enum
 {
     PADDED_RECORDS = 8,
     PADDED_SIZE = 64,
+    MESSAGE_SIZE = 5,
+    HANDSHAKE_RECORD = 22,
     DATA_RECORD = 23
 };
 
@@ -186,6 +188,58 @@ static int32_t ReceivePadded(int socket)
     return together ? 0 : EAGAIN;
 }
 
+static int32_t Send(int socket, uint8_t type, size_t size)
+{
+    uint8_t data[PADDED_SIZE];
+    memset(data, type, sizeof(data));
+    return KtlsSocket_SendRecord(socket, type, data, size, 0);
+}
+
+/* Returns 0 if a receive returned one record of the type and size correctly, EBADMSG if it returned anything else, and
+ * EAGAIN if nothing arrived. */
+static int32_t Receive(int socket, uint8_t type, size_t size)
+{
+    uint8_t received[4096] = {0};
+    struct iovec vector = {received, sizeof(received)};
+    union
+    {
+        struct cmsghdr header;
+        uint8_t bytes[CMSG_SPACE(sizeof(type))];
+    } control;
+    memset(&control, 0, sizeof(control));
+    struct msghdr message;
+    memset(&message, 0, sizeof(message));
+    message.msg_iov = &vector;
+    message.msg_iovlen = 1;
+    message.msg_control = control.bytes;
+    message.msg_controllen = sizeof(control.bytes);
+    ssize_t count = KtlsPair_WaitFor(socket, POLLIN) == 0 ? recvmsg(socket, &message, 0) : 0;
+    if (count <= 0)
+    {
+        return EAGAIN;
+    }
+    bool isRight = count == (ssize_t)size && *CMSG_DATA(&control.header) == type;
+    for (size_t i = 0; i < size && isRight; i++)
+    {
+        isRight = received[i] == type;
+    }
+    return isRight ? 0 : EBADMSG;
+}
+
+/* Sends and receives control records, which the kernel must decrypt a second time, too: one alone, and one between
+ * data. */
+static int32_t TestControlRecords(const KtlsPair* pair)
+{
+    int32_t error = Send(pair->client, HANDSHAKE_RECORD, MESSAGE_SIZE);
+    error = error != 0 ? error : Receive(pair->server, HANDSHAKE_RECORD, MESSAGE_SIZE);
+    error = error != 0 ? error : Send(pair->client, DATA_RECORD, PADDED_SIZE);
+    error = error != 0 ? error : Send(pair->client, HANDSHAKE_RECORD, MESSAGE_SIZE);
+    error = error != 0 ? error : Send(pair->client, DATA_RECORD, PADDED_SIZE);
+    error = error != 0 ? error : Receive(pair->server, DATA_RECORD, PADDED_SIZE);
+    error = error != 0 ? error : Receive(pair->server, HANDSHAKE_RECORD, MESSAGE_SIZE);
+    return error != 0 ? error : Receive(pair->server, DATA_RECORD, PADDED_SIZE);
+}
+
 /* Tests TLS_RX_EXPECT_NO_PAD with padded records, which the kernel must decrypt a second time. Kernels up to at least
  * 6.12.107 then copy the data to a wrong offset, so that the second and later of several such records in one receive
  * are corrupt. Such a kernel is treated as one without TLS_RX_EXPECT_NO_PAD. */
@@ -205,7 +259,8 @@ static int32_t TestPadded(const KtlsPair* pair)
     {
         error = SendPadded(pair->client, i);
     }
-    return error != 0 ? error : ReceivePadded(pair->server);
+    error = error != 0 ? error : ReceivePadded(pair->server);
+    return error != 0 ? error : TestControlRecords(pair);
 }
 
 static int32_t RunPadded(int32_t* outcome)

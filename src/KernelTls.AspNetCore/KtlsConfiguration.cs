@@ -17,7 +17,7 @@ internal static class KtlsConfiguration
         [nameof(KtlsOptions.Fallback)] = static (o, v) => o.Fallback = Name<KtlsFallback>(v),
         [nameof(KtlsOptions.Directions)] = static (o, v) => o.Directions = Name<KtlsDirections>(v),
         [nameof(KtlsOptions.RecordLimit)] = static (o, v) => o.RecordLimit = Number(v),
-        [nameof(KtlsOptions.ExpectNoPadding)] = static (o, v) => o.ExpectNoPadding = Bool(v),
+        [nameof(KtlsOptions.ExpectNoPadding)] = static (o, v) => o.ExpectNoPadding = Name<KtlsExpectNoPadding>(v),
         [nameof(KtlsOptions.ZeroCopySendFile)] = static (o, v) => o.ZeroCopySendFile = Bool(v),
         [nameof(KtlsOptions.RequireCloseNotify)] = static (o, v) => o.RequireCloseNotify = Bool(v),
     };

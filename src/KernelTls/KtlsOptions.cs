@@ -5,6 +5,7 @@ namespace KernelTls;
 public sealed class KtlsOptions
 {
     private KtlsMode _mode = KtlsMode.Environment;
+    private KtlsExpectNoPadding _expectNoPadding = KtlsExpectNoPadding.Automatic;
     private KtlsFallback _fallback = KtlsFallback.Environment;
     private long? _recordLimit;
     private KtlsDirections _directions = KtlsDirections.Both;
@@ -95,20 +96,23 @@ public sealed class KtlsOptions
     }
 
     /// <summary>
-    /// Gets or sets a value that indicates whether the peer is expected not to pad records, so that the kernel decrypts
-    /// TLS 1.3 directly into the receiver's memory (<c>TLS_RX_EXPECT_NO_PAD</c>, Documentation/networking/tls.rst). The
-    /// default is <see langword="false"/>.
+    /// Gets or sets whether the kernel expects the peer's TLS 1.3 records to have no padding, so that it decrypts directly into the
+    /// receiver's memory. The default is <see cref="KtlsExpectNoPadding.Automatic"/>.
     /// </summary>
-    /// <remarks>
-    /// Set it for trusted peers only. A record that is padded nevertheless (RFC 8446, section 5.4) is decrypted twice,
-    /// so a hostile peer can double the work with one byte of padding per record. The option is not used on kernels
-    /// that corrupt such records, as Linux 6.12.107 does; a trial detects them. In <c>/proc/net/tls_stat</c>,
-    /// <c>TlsRxNoPadViolation</c> counts padded records. <c>TlsDecryptRetry</c> counts padded records and control
-    /// records, such as session tickets. If the option is not available
-    /// (<see cref="KtlsPlatform.CanExpectNoPadding"/>), the event SocketOptionRefused is written, and the connection
-    /// continues without it.
-    /// </remarks>
-    public bool ExpectNoPadding { get; set; }
+    /// <exception cref="ArgumentOutOfRangeException">The value is not one of the enumeration.</exception>
+    public KtlsExpectNoPadding ExpectNoPadding
+    {
+        get => _expectNoPadding;
+        set
+        {
+            if (value is < KtlsExpectNoPadding.Automatic or > KtlsExpectNoPadding.Never)
+            {
+                throw new ArgumentOutOfRangeException(nameof(value), value, "Expected Automatic, Always or Never.");
+            }
+
+            _expectNoPadding = value;
+        }
+    }
 
     /// <summary>
     /// Gets or sets a value that indicates whether an encrypting network device reads the pages of a file sent by

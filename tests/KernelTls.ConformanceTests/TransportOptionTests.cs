@@ -14,9 +14,9 @@ public class TransportOptionTests
         List<string> refused = Refusals.Collect();
         ConnectionInfo info = new() { KtlsReceive = 1, ProtocolVersion = 0x0304 };
 
-        new TransportOptions(IsServer: false, ExpectNoPadding: false).ApplyToKernel(sockets.Client, info);
+        new TransportOptions(IsServer: false, KtlsExpectNoPadding.Automatic).ApplyToKernel(sockets.Client, info);
         Assert.Empty(refused);
-        new TransportOptions(IsServer: false, ExpectNoPadding: true).ApplyToKernel(sockets.Client, info);
+        new TransportOptions(IsServer: false, KtlsExpectNoPadding.Always).ApplyToKernel(sockets.Client, info);
 
         Assert.StartsWith("TLS_RX_EXPECT_NO_PAD ", Assert.Single(refused), StringComparison.Ordinal);
     }

@@ -120,7 +120,7 @@ public class EventSourceTests
         using Listener listener = new(EventLevel.Warning);
         using SocketPair pair = await SocketPair.ConnectAsync();
 
-        new TransportOptions(IsServer: false, ExpectNoPadding: true).ApplyToKernel(
+        new TransportOptions(IsServer: false, KtlsExpectNoPadding.Always).ApplyToKernel(
             pair.Client, new ConnectionInfo { KtlsReceive = 1, ProtocolVersion = 0x0304 });
 
         EventWrittenEventArgs written = Assert.Single(listener.Events, e => e.EventName == "SocketOptionRefused");

@@ -14,7 +14,7 @@ public class KtlsOptionsTests
 
         Assert.Equal(KtlsMode.Environment, options.Mode);
         Assert.Equal(KtlsDirections.Both, options.Directions);
-        Assert.False(options.ExpectNoPadding);
+        Assert.Equal(KtlsExpectNoPadding.Automatic, options.ExpectNoPadding);
     }
 
     [Theory]
@@ -38,6 +38,17 @@ public class KtlsOptionsTests
 
         Assert.Throws<ArgumentOutOfRangeException>(() => options.Fallback = (KtlsFallback)value);
         Assert.Equal(KtlsFallback.Environment, options.Fallback);
+    }
+
+    [Theory]
+    [InlineData(-1)]
+    [InlineData(3)]
+    public void Expecting_no_padding_is_one_of_three(int value)
+    {
+        KtlsOptions options = new();
+
+        Assert.Throws<ArgumentOutOfRangeException>(() => options.ExpectNoPadding = (KtlsExpectNoPadding)value);
+        Assert.Equal(KtlsExpectNoPadding.Automatic, options.ExpectNoPadding);
     }
 
     [Fact]

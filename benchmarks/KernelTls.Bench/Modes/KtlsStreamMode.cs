@@ -64,7 +64,7 @@ internal sealed class KtlsStreamMode : SslStreamMode
         new(name, certificates, resume, KtlsDataPath.Kernel, Ends.Both, options =>
         {
             Require(options);
-            options.ExpectNoPadding = true;
+            options.ExpectNoPadding = KtlsExpectNoPadding.Always;
         });
 
     public static KtlsStreamMode KernelClient(string name, BenchCertificates certificates, bool resume) =>
@@ -101,9 +101,9 @@ internal sealed class KtlsStreamMode : SslStreamMode
             throw new BenchFailedException($"{Name} runs on {offload}");
         }
 
-        if (KernelEnds > 0 && ExpectsNoPadding(socket) != _options.ExpectNoPadding)
+        if (KernelEnds > 0 && ExpectsNoPadding(socket) != KtlsPlatform.Probe().CanExpectNoPadding)
         {
-            throw new BenchFailedException($"{Name}: to the kernel, ExpectNoPadding is {!_options.ExpectNoPadding}");
+            throw new BenchFailedException($"{Name}: TLS_RX_EXPECT_NO_PAD is {ExpectsNoPadding(socket)}");
         }
     }
 

@@ -126,7 +126,7 @@ internal static class ProbeCommand
         {
             null => "no padding in this version",
             0 => "no padding",
-            { } padded => $"{padded} padded, by {records.PaddingBytes} bytes in all: leave ExpectNoPadding off",
+            { } padded => $"{padded} padded, by {records.PaddingBytes} bytes in all: no gain from ExpectNoPadding with this peer",
         };
         return $"{records.Count} of {records.Smallest} to {records.Largest} bytes (median {records.Median}), {records.Bytes} bytes, {padding}; {ending}";
     }

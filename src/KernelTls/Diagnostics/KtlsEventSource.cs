@@ -146,6 +146,19 @@ internal sealed class KtlsEventSource : EventSource
         }
     }
 
+    /// <summary>
+    /// Reports that peers pad their records, so that connections with <see cref="KtlsExpectNoPadding.Automatic"/> expect padding for a
+    /// minute.
+    /// </summary>
+    [Event(9, Level = EventLevel.Informational)]
+    public void PaddedRecords(long count)
+    {
+        if (IsEnabled(EventLevel.Informational, EventKeywords.None))
+        {
+            WriteEvent(9, count);
+        }
+    }
+
     [NonEvent]
     protected override void OnEventCommand(EventCommandEventArgs command)
     {

@@ -371,7 +371,11 @@ internal sealed class TlsHandshake : IDisposable
             _options,
             Platform.Current);
         _handedOver = true;
-        _transport.ApplyToKernel(_socket, info);
+        if (_transport.ApplyToKernel(_socket, info))
+        {
+            session.Receiver.Check(new PaddingCheck(_transport));
+        }
+
         return session;
     }
 }

@@ -35,6 +35,7 @@ internal sealed partial class RecordReader
     private readonly bool _requiresCloseNotify;
     private readonly Action? _storeSession;
     private ReceiveBuffer _buffer;
+    private PaddingCheck _paddingCheck;
     private HandshakeMessageLimiter _limiter = new(TimeProvider.System);
     private long _messagesRead;
     private Exception? _failure;
@@ -173,6 +174,7 @@ internal sealed partial class RecordReader
         }
 
         ThrowIfClosed();
+        _paddingCheck.Count(_socket.Socket);
         _limiter.AddReceivedData();
         Source = hasMore ? ReadSource.Socket : Next;
         return true;
@@ -215,6 +217,9 @@ internal sealed partial class RecordReader
             }
         }
     }
+
+    /// <summary>Begins to check whether the kernel still should expect no padding.</summary>
+    public void Check(in PaddingCheck check) => _paddingCheck = check;
 
     /// <summary>Returns the buffer to the pool.</summary>
     public void ReleaseBuffer() => _buffer.Release();

@@ -212,6 +212,9 @@ internal sealed class TlsReceiver : IDisposable
     /// <inheritdoc cref="RecordReader.TryHoldData"/>
     public bool TryHoldData() => _reader.TryHoldData();
 
+    /// <inheritdoc cref="RecordReader.Check"/>
+    public void Check(in PaddingCheck check) => _reader.Check(check);
+
     /// <inheritdoc cref="RecordReader.CountMessages"/>
     public void CountMessages(in NativeResult result) => _reader.CountMessages(result);
 

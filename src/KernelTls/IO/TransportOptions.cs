@@ -10,12 +10,13 @@ namespace KernelTls.IO;
 /// None of them changes the data that is sent or received. If a socket refuses one, an event is written, and the
 /// connection continues without it.
 /// </remarks>
-internal readonly record struct TransportOptions(bool IsServer, bool ExpectNoPadding = false, bool ZeroCopySendFile = false)
+internal readonly record struct TransportOptions(bool IsServer, KtlsExpectNoPadding ExpectNoPadding = KtlsExpectNoPadding.Automatic, bool ZeroCopySendFile = false)
 {
     internal const int SolTls = 282;
     internal const int TlsSendZeroCopyReadOnly = 3;
     private const int TlsReceiveExpectNoPad = 4;
     private const int Tls13 = 0x0304;
+    private const string ExpectNoPad = "TLS_RX_EXPECT_NO_PAD";
 
     /// <summary>
     /// Makes the descriptor non-blocking, because OpenSSL must never block inside a record. An asynchronous operation makes .NET
@@ -39,7 +40,8 @@ internal readonly record struct TransportOptions(bool IsServer, bool ExpectNoPad
     }
 
     /// <summary>Applies the options that the kernel accepts once it has the keys of a direction.</summary>
-    public void ApplyToKernel(Socket socket, in ConnectionInfo info)
+    /// <returns>Whether the kernel expects no padding until <see cref="PaddingWatch"/> says otherwise.</returns>
+    public bool ApplyToKernel(Socket socket, in ConnectionInfo info)
     {
         if (ZeroCopySendFile && info.KtlsSend != 0)
         {
@@ -47,35 +49,41 @@ internal readonly record struct TransportOptions(bool IsServer, bool ExpectNoPad
         }
 
         // TLS 1.3 only: other versions have no padding.
-        if (ExpectNoPadding && info.KtlsReceive != 0 && info.ProtocolVersion == Tls13)
+        if (ExpectNoPadding == KtlsExpectNoPadding.Never || info.KtlsReceive == 0 || info.ProtocolVersion != Tls13)
         {
-            SetExpectNoPadding(socket);
+            return false;
         }
+
+        bool isAutomatic = ExpectNoPadding == KtlsExpectNoPadding.Automatic;
+        if (!Platform.Current.CanExpectNoPadding)
+        {
+            if (!isAutomatic)
+            {
+                KtlsEventSource.Log.SocketOptionRefused(IsServer, ExpectNoPad, nameof(SocketError.OperationNotSupported));
+            }
+
+            return false;
+        }
+
+        return (!isAutomatic || PaddingWatch.Shared.ExpectsNone)
+            && Set(socket, SolTls, TlsReceiveExpectNoPad, 1, ExpectNoPad)
+            && isAutomatic;
     }
 
-    /// <summary>Sets the option, unless the kernel accepts it but then corrupts padded records.</summary>
-    private void SetExpectNoPadding(Socket socket)
-    {
-        const string Option = "TLS_RX_EXPECT_NO_PAD";
-        if (Platform.Current.CanExpectNoPadding)
-        {
-            Set(socket, SolTls, TlsReceiveExpectNoPad, 1, Option);
-        }
-        else
-        {
-            KtlsEventSource.Log.SocketOptionRefused(IsServer, Option, nameof(SocketError.OperationNotSupported));
-        }
-    }
+    /// <summary>Makes the kernel expect padding again.</summary>
+    public void ExpectPadding(Socket socket) => Set(socket, SolTls, TlsReceiveExpectNoPad, 0, ExpectNoPad);
 
-    private void Set(Socket socket, int level, int name, int value, string text)
+    private bool Set(Socket socket, int level, int name, int value, string text)
     {
         try
         {
             socket.SetRawSocketOption(level, name, BitConverter.GetBytes(value));
+            return true;
         }
         catch (SocketException e)
         {
             KtlsEventSource.Log.SocketOptionRefused(IsServer, text, e.SocketErrorCode.ToString());
+            return false;
         }
     }
 }

@@ -35,7 +35,7 @@ internal sealed class WovenLibrary
         _handlerOptions = new KtlsOptions
         {
             RequireCloseNotify = AppContext.TryGetSwitch(CloseNotifySwitch, out bool required) && required,
-            ExpectNoPadding = IsNamed(name, AppContext.GetData(NoPaddingNames) as string),
+            ExpectNoPadding = IsNamed(name, AppContext.GetData(NoPaddingNames) as string) ? KtlsExpectNoPadding.Always : KtlsExpectNoPadding.Automatic,
             Library = name,
         };
         Options = _handlerOptions.Copy();
