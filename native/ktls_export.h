@@ -526,7 +526,7 @@ typedef struct KtlsProbe
     int32_t receive[KTLS_PROBE_VERSIONS][KTLS_PROBE_CIPHERS]; /* 0: keys accepted; otherwise the errno */
     int32_t rekeySendErrno;    /* 0: a second TLS 1.3 sending key is accepted (Linux 6.14) */
     int32_t rekeyReceiveErrno; /* 0: a second TLS 1.3 receiving key is accepted (Linux 6.14) */
-    int32_t noPadErrno;        /* 0: TLS_RX_EXPECT_NO_PAD is supported; EBADMSG: it corrupts padded records */
+    int32_t noPadErrno;        /* 0: TLS_RX_EXPECT_NO_PAD is supported; EBADMSG: it corrupts records */
     int32_t zeroCopyErrno;     /* 0: TLS_TX_ZEROCOPY_RO is supported (Linux 5.19) */
 } KtlsProbe;
 

@@ -51,7 +51,7 @@ internal sealed class ReadOperation : SocketAsyncEventArgs, IValueTaskSource<int
             }
 
             // If the receive has filled a small buffer, more has probably arrived, so the next read fills the shared buffer.
-            if (TryProcessCompletion(_buffer.Length < RecordReader.SmallRead && BytesTransferred == _buffer.Length, out bytesRead))
+            if (TryProcessCompletion(_buffer.Length < ReceiveBuffer.SmallRead && BytesTransferred == _buffer.Length, out bytesRead))
             {
                 break;
             }

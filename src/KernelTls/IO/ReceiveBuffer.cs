@@ -14,25 +14,47 @@ internal struct ReceiveBuffer
     /// <summary>The size of one full TLS record (RFC 8446, section 5.1).</summary>
     public const int Capacity = 16 * 1024;
 
+    /// <summary>Smaller reads share one receive if more has arrived than one of them asked for.</summary>
+    public const int SmallRead = 2048;
+
+    /// <summary>While data streams, smaller reads share receives of <see cref="LargeCapacity"/>.</summary>
+    private const int SmallReadOfStream = 32 * 1024;
+
+    /// <summary>
+    /// The size while data streams. The kernel decrypts a record into the reader's memory only if all of it fits, and otherwise into pages of
+    /// its own, from which it copies.
+    /// </summary>
+    private const int LargeCapacity = 64 * 1024;
+
+    /// <summary>The number of fills without need of a large buffer after which it becomes small.</summary>
+    private const int FillsUntilSmall = 8;
+
     private byte[]? _buffer;
     private int _start;
     private int _end;
+    private bool _isLarge;
+    private int _smallFills;
 
     public readonly bool IsEmpty => _buffer is null;
 
+    /// <summary>Gets the size of the next fill.</summary>
+    private readonly int Size => _isLarge ? LargeCapacity : Capacity;
+
+    /// <summary>Gets a value that indicates whether the last receive was filled, so that more has probably arrived.</summary>
+    public bool IsStreaming { get; private set; }
+
     /// <summary>Receives once without waiting. Returns <see langword="null"/> if nothing has arrived.</summary>
-    public SocketReceiveResult? Fill(SocketReceiver socket)
+    /// <param name="socket">The socket.</param>
+    /// <param name="destination">The memory of the read.</param>
+    /// <param name="isDirect">Whether the bytes are in <paramref name="destination"/> instead of this buffer.</param>
+    public SocketReceiveResult? Receive(SocketReceiver socket, Span<byte> destination, out bool isDirect)
     {
-        byte[] buffer = ArrayPool<byte>.Shared.Rent(Capacity);
-        SocketReceiveResult? result = socket.TryReceive(buffer.AsSpan(0, Capacity));
-        if (result is { Bytes: > 0 } received)
+        isDirect = destination.Length >= (IsStreaming ? SmallReadOfStream : SmallRead);
+        SocketReceiveResult? result = isDirect ? socket.TryReceive(destination) : Fill(socket);
+        IsStreaming = result is { } received && received.Bytes == (isDirect ? destination.Length : Size);
+        if (!isDirect)
         {
-            _buffer = buffer;
-            _end = received.Bytes;
-        }
-        else
-        {
-            ArrayPool<byte>.Shared.Return(buffer);
+            Adapt();
         }
 
         return result;
@@ -42,7 +64,7 @@ internal struct ReceiveBuffer
     public Span<byte> GetRoom()
     {
         _buffer ??= ArrayPool<byte>.Shared.Rent(Capacity);
-        return _buffer.AsSpan(_end, Capacity - _end);
+        return _buffer.AsSpan(_end, Math.Max(0, Capacity - _end));
     }
 
     /// <summary>Adds the bytes that were written to the room.</summary>
@@ -76,6 +98,38 @@ internal struct ReceiveBuffer
             _buffer = null;
             _start = _end = 0;
             ArrayPool<byte>.Shared.Return(buffer);
+        }
+    }
+
+    private SocketReceiveResult? Fill(SocketReceiver socket)
+    {
+        byte[] buffer = ArrayPool<byte>.Shared.Rent(Size);
+        SocketReceiveResult? result = socket.TryReceive(buffer.AsSpan(0, Size));
+        if (result is { Bytes: > 0 } received)
+        {
+            _buffer = buffer;
+            _end = received.Bytes;
+        }
+        else
+        {
+            ArrayPool<byte>.Shared.Return(buffer);
+        }
+
+        return result;
+    }
+
+    /// <summary>Makes the next fill large after a full one, and small again after several that needed no large one.</summary>
+    private void Adapt()
+    {
+        if (IsStreaming)
+        {
+            _isLarge = true;
+            _smallFills = 0;
+        }
+        else if (_isLarge && _end < Capacity && ++_smallFills == FillsUntilSmall)
+        {
+            _isLarge = false;
+            _smallFills = 0;
         }
     }
 }

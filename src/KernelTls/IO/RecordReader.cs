@@ -25,9 +25,6 @@ namespace KernelTls.IO;
 /// </remarks>
 internal sealed partial class RecordReader
 {
-    /// <summary>Smaller reads share one receive if more has arrived than one of them asked for.</summary>
-    public const int SmallRead = 2048;
-
     private readonly TlsConnection _connection;
     private readonly TlsSender _sender;
     private readonly SocketReceiver _socket;
@@ -227,20 +224,18 @@ internal sealed partial class RecordReader
     private bool TryReadFromSocket(Span<byte> buffer, out int bytesRead)
     {
         bytesRead = 0;
-        bool direct = buffer.Length >= SmallRead;
-        if ((direct ? _socket.TryReceive(buffer) : _buffer.Fill(_socket)) is not { } result)
+        if (_buffer.Receive(_socket, buffer, out bool isDirect) is not { } result)
         {
             Source = _lost is not null ? throw Fail(_lost) : PassRefusedRecord() ? ReadSource.OpenSsl : ReadSource.Wait;
             return false;
         }
 
-        // A receive that filled its buffer has probably left something.
-        if (!TryProcessReceive(result, hasMore: result.Bytes == (direct ? buffer.Length : ReceiveBuffer.Capacity), out bytesRead))
+        if (!TryProcessReceive(result, hasMore: _buffer.IsStreaming, out bytesRead))
         {
             return false;
         }
 
-        bytesRead = direct ? bytesRead : _buffer.Read(buffer);
+        bytesRead = isDirect ? bytesRead : _buffer.Read(buffer);
         return true;
     }
 

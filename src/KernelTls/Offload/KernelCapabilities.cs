@@ -49,8 +49,8 @@ internal sealed class KernelCapabilities
     public bool CanRekeyReceive { get; }
 
     /// <summary>
-    /// Gets a value that indicates whether TLS_RX_EXPECT_NO_PAD is accepted (Linux 6.0) and does not corrupt padded
-    /// records, as Linux 6.12.107 does.
+    /// Gets a value that indicates whether TLS_RX_EXPECT_NO_PAD is accepted (Linux 6.0), and neither corrupts padded records nor
+    /// writes behind control records, as Linux 6.12.107 does.
     /// </summary>
     public bool CanExpectNoPadding { get; }
 
