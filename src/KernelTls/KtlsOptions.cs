@@ -17,7 +17,7 @@ public sealed class KtlsOptions
         get => _mode;
         set
         {
-            if (!Enum.IsDefined(value))
+            if (value is < KtlsMode.Environment or > KtlsMode.Required)
             {
                 throw new ArgumentOutOfRangeException(
                     nameof(value), value, "Expected Environment, Disabled, Preferred or Required.");
@@ -36,7 +36,7 @@ public sealed class KtlsOptions
         get => _fallback;
         set
         {
-            if (!Enum.IsDefined(value))
+            if (value is < KtlsFallback.Environment or > KtlsFallback.OpenSsl)
             {
                 throw new ArgumentOutOfRangeException(nameof(value), value, "Expected Environment, SslStream or OpenSsl.");
             }

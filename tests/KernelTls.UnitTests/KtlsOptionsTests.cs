@@ -1,4 +1,5 @@
 using System.Net.Security;
+using System.Security.Cryptography.X509Certificates;
 using KernelTls.Handshake;
 using KernelTls.Interop;
 using KernelTls.Offload;
@@ -72,5 +73,30 @@ public class KtlsOptionsTests
         }
 
         Assert.Equal(4, keys.Count);
+    }
+
+    /// <summary>Two connections share an SSL_CTX only if nothing that configures it differs.</summary>
+    [Fact]
+    public void Every_member_of_a_key_counts()
+    {
+        using X509Certificate2 certificate = SelfSigned.Create();
+        TlsContextKey key = new(false, default, 1, 2, "a", "b", "c", "d", null);
+        TlsContextKey[] others =
+        [
+            key with { IsServer = true },
+            key with { Flags = ContextFlags.EnableKtls },
+            key with { MinVersion = 3 },
+            key with { MaxVersion = 3 },
+            key with { CipherList = null },
+            key with { CipherSuites = null },
+            key with { Alpn = "" },
+            key with { SignatureAlgorithms = null },
+            key with { Certificate = SslStreamCertificateContext.Create(certificate, null, offline: true) },
+        ];
+
+        Assert.Equal(typeof(TlsContextKey).GetProperties().Length, others.Length);
+        Assert.All(others, other => Assert.NotEqual(key, other));
+        Assert.Equal(key, key with { });
+        Assert.Equal(key.GetHashCode(), (key with { }).GetHashCode());
     }
 }

@@ -25,7 +25,7 @@ internal static class Bystanders
     private const int Tls12 = 0x0303;
 
     private static readonly Lock s_lock = new();
-    private static readonly List<(ReadOnlyMemory<byte> Certificate, SafeHandle Ssl)> s_recent = [];
+    private static readonly List<Bystander> s_recent = [];
     private static readonly Lazy<SafeHandle> s_context = new(RuntimeInternals.CreateSslContext);
 
     /// <summary>Makes the base class see the certificate, or none if it is null.</summary>
@@ -39,7 +39,7 @@ internal static class Bystanders
         lock (s_lock)
         {
             int index = s_recent.FindIndex(r => r.Certificate.Span.SequenceEqual(certificate.Span));
-            (ReadOnlyMemory<byte> Certificate, SafeHandle Ssl) found = index >= 0 ? s_recent[index] : (certificate, Create(certificate.Span));
+            Bystander found = index >= 0 ? s_recent[index] : new Bystander(certificate, Create(certificate.Span));
 
             // The most recent one is the first.
             if (index != 0)
@@ -106,4 +106,6 @@ internal static class Bystanders
             throw TlsErrors.Call("publishing the server's certificate", errno);
         }
     }
+
+    private sealed record Bystander(ReadOnlyMemory<byte> Certificate, SafeHandle Ssl);
 }

@@ -104,4 +104,15 @@ internal sealed record TlsContextKey(
     string? CipherSuites,
     string Alpn,
     string? SignatureAlgorithms,
-    SslStreamCertificateContext? Certificate);
+    SslStreamCertificateContext? Certificate)
+{
+    // The compiler's members, and HashCode, would use generic code that is not compiled ahead of time.
+    public bool Equals(TlsContextKey? other) =>
+        other is not null && IsServer == other.IsServer && Flags == other.Flags
+        && MinVersion == other.MinVersion && MaxVersion == other.MaxVersion
+        && CipherList == other.CipherList && CipherSuites == other.CipherSuites
+        && Alpn == other.Alpn && SignatureAlgorithms == other.SignatureAlgorithms && Certificate == other.Certificate;
+
+    public override int GetHashCode() =>
+        (((((int)Flags * 31) + MinVersion) * 31 + MaxVersion) * 31 + Alpn.GetHashCode()) * 31 + (Certificate?.GetHashCode() ?? 0);
+}

@@ -74,25 +74,20 @@ internal static class RuntimeCanary
     {
         // The order matters: a certificate that was accepted once, as on a resumed session, must be checked again for
         // the other name.
-        (bool IsTrusted, bool ChecksName, string Host, SslPolicyErrors Expected)[] trials =
-        [
-            (true, true, Host, SslPolicyErrors.None),
-            (true, true, OtherHost, SslPolicyErrors.RemoteCertificateNameMismatch),
-            (true, false, OtherHost, SslPolicyErrors.None),
-            (false, true, Host, SslPolicyErrors.RemoteCertificateChainErrors),
-        ];
-        foreach ((bool isTrusted, bool checksName, string host, SslPolicyErrors expected) in trials)
+        return Try(true, true, Host, SslPolicyErrors.None)
+            ?? Try(true, true, OtherHost, SslPolicyErrors.RemoteCertificateNameMismatch)
+            ?? Try(true, false, OtherHost, SslPolicyErrors.None)
+            ?? Try(false, true, Host, SslPolicyErrors.RemoteCertificateChainErrors)
+            ?? "";
+
+        string? Try(bool isTrusted, bool checksName, string host, SslPolicyErrors expected)
         {
             SslPolicyErrors found = Validate(isTrusted, checksName, host);
-            if (found != expected)
-            {
-                return $"CertificateValidation.BuildChainAndVerifyProperties reports a certificate for {Host} that is "
+            return found == expected ? null
+                : $"CertificateValidation.BuildChainAndVerifyProperties reports a certificate for {Host} that is "
                     + $"{(isTrusted ? "trusted" : "not trusted")} as {found}, by the name {host} which is "
                     + $"{(checksName ? "checked" : "not checked")}; expected {expected}";
-            }
         }
-
-        return "";
 
         SslPolicyErrors Validate(bool isTrusted, bool checksName, string host)
         {

@@ -10,11 +10,9 @@ internal static class OffloadPlan
 
     public static KtlsOffload Decide(in OffloadFacts facts)
     {
-        (KtlsDataPath send, KtlsFallbackReason sendReason) =
-            Decide(facts, KtlsDirections.Send, facts.SendSwitched);
-        (KtlsDataPath receive, KtlsFallbackReason receiveReason) =
-            Decide(facts, KtlsDirections.Receive, facts.ReceiveSwitched);
-        return new KtlsOffload(send, sendReason, receive, receiveReason);
+        KtlsFallbackReason send = GetReason(facts, KtlsDirections.Send, facts.SendSwitched);
+        KtlsFallbackReason receive = GetReason(facts, KtlsDirections.Receive, facts.ReceiveSwitched);
+        return new KtlsOffload(GetPath(send), send, GetPath(receive), receive);
     }
 
     /// <summary>
@@ -46,33 +44,31 @@ internal static class OffloadPlan
         return kernel.GetFallbackReason(direction, protocol, cipher);
     }
 
-    private static (KtlsDataPath Path, KtlsFallbackReason Reason) Decide(
-        in OffloadFacts facts, KtlsDirections direction, bool switched)
+    private static KtlsDataPath GetPath(KtlsFallbackReason reason) =>
+        reason == KtlsFallbackReason.None ? KtlsDataPath.Kernel : KtlsDataPath.OpenSsl;
+
+    private static KtlsFallbackReason GetReason(in OffloadFacts facts, KtlsDirections direction, bool switched)
     {
         if (switched)
         {
-            return (KtlsDataPath.Kernel, KtlsFallbackReason.None);
+            return KtlsFallbackReason.None;
         }
 
         if (facts.KernelFallbackReason != KtlsFallbackReason.None)
         {
-            return (KtlsDataPath.OpenSsl, facts.KernelFallbackReason);
+            return facts.KernelFallbackReason;
         }
 
         if ((facts.Asked & direction) == 0)
         {
-            return (KtlsDataPath.OpenSsl, KtlsFallbackReason.DirectionNotRequested);
+            return KtlsFallbackReason.DirectionNotRequested;
         }
 
         KtlsFallbackReason foreseen =
             PredictFallback(direction, facts.Protocol, facts.CipherSuite, facts.OpenSsl, facts.Kernel);
-        if (foreseen != KtlsFallbackReason.None)
-        {
-            return (KtlsDataPath.OpenSsl, foreseen);
-        }
-
-        return (KtlsDataPath.OpenSsl, facts.ShortRecords ? KtlsFallbackReason.MaxFragmentLength
+        return foreseen != KtlsFallbackReason.None ? foreseen
+            : facts.ShortRecords ? KtlsFallbackReason.MaxFragmentLength
             : facts.PeerClosed ? KtlsFallbackReason.PeerClosed
-            : KtlsFallbackReason.KernelRefused);
+            : KtlsFallbackReason.KernelRefused;
     }
 }
