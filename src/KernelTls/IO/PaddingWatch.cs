@@ -1,5 +1,6 @@
-using System.Globalization;
+using System.Buffers.Text;
 using KernelTls.Diagnostics;
+using Microsoft.Win32.SafeHandles;
 
 namespace KernelTls.IO;
 
@@ -17,7 +18,6 @@ internal sealed class PaddingWatch(TimeProvider time, Func<long?> readCounter)
     /// <summary>The largest growth from one look to the next that changes nothing.</summary>
     public const int MostBetweenLooks = 64;
 
-    private const string Counter = "TlsRxNoPadViolation";
     private const long Unknown = -1;
 
     private readonly long _interval = time.TimestampFrequency;
@@ -25,6 +25,8 @@ internal sealed class PaddingWatch(TimeProvider time, Func<long?> readCounter)
     private long _nextLook = long.MinValue;
     private long _pausedUntil = long.MaxValue;
     private long _seen = Unknown;
+
+    private static ReadOnlySpan<byte> Counter => "TlsRxNoPadViolation"u8;
 
     /// <summary>Gets the watch of this process and its network namespace. Tests set it.</summary>
     public static PaddingWatch Shared { get; set; } = new(TimeProvider.System, ReadCounter);
@@ -47,16 +49,19 @@ internal sealed class PaddingWatch(TimeProvider time, Func<long?> readCounter)
 
     private static long? ReadCounter()
     {
+        Span<byte> file = stackalloc byte[4096];
         try
         {
-            return File.ReadLines("/proc/net/tls_stat").FirstOrDefault(l => l.StartsWith(Counter, StringComparison.Ordinal)) is { } line
-                ? long.Parse(line.AsSpan(Counter.Length), CultureInfo.InvariantCulture)
-                : null;
+            using SafeFileHandle handle = File.OpenHandle("/proc/net/tls_stat");
+            file = file[..RandomAccess.Read(handle, file, fileOffset: 0)];
         }
-        catch (Exception e) when (e is IOException or UnauthorizedAccessException or FormatException)
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException)
         {
             return null;
         }
+
+        int name = file.IndexOf(Counter);
+        return name >= 0 && Utf8Parser.TryParse(file[(name + Counter.Length)..].TrimStart(" \t"u8), out long count, out _) ? count : null;
     }
 
     private void Look(long now)
