@@ -1,16 +1,15 @@
 using KernelTls.Diagnostics;
-using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore;
 
 /// <summary>Logs once per process that a stock SslStream is in use although kernel TLS is switched on.</summary>
-internal sealed class StockHandshakeReport(ILogger<StockHandshakeReport> logger) : BackgroundService
+internal sealed class StockHandshakeReport(ILogger<StockHandshakeReport> logger) : HostedReport
 {
     /// <inheritdoc/>
-    protected override async Task ExecuteAsync(CancellationToken stoppingToken)
+    protected override async Task WriteAsync(CancellationToken stopping)
     {
-        StockHandshake handshake = await StockHandshakeMonitor.First.WaitAsync(stoppingToken).ConfigureAwait(false);
+        StockHandshake handshake = await StockHandshakeMonitor.First.WaitAsync(stopping).ConfigureAwait(false);
         logger.StockStreamInUse(
             handshake.Assembly.Length != 0 ? handshake.Assembly : "An assembly",
             handshake.IsServer ? "a client" : handshake.TargetHost,
