@@ -1,3 +1,6 @@
+using System.Net;
+using System.Net.Security;
+using System.Net.Sockets;
 using KernelTls.Tests;
 
 namespace KernelTls.PackageTests;
@@ -15,5 +18,21 @@ internal static class Programs
         return program.EndsWith(".dll", StringComparison.Ordinal)
             ? Application.Start("dotnet", directory, environment, [program, .. arguments])
             : Application.Start(program, directory, environment, arguments);
+    }
+
+    /// <summary>Returns the report of the application of Apps/Console.cs about its connection to a stock server.</summary>
+    public static async Task<string> PingAsync(string program, params (string, string)[] environment)
+    {
+        using TcpListener listener = new(IPAddress.Loopback, 0);
+        listener.Start();
+        using Application application = Start(program, environment, $"{((IPEndPoint)listener.LocalEndpoint).Port}");
+        using TcpClient connection = await listener.AcceptTcpClientAsync().InTime("the application to connect");
+        await using SslStream server = new(connection.GetStream());
+        await server.AuthenticateAsServerAsync(new SslServerAuthenticationOptions { ServerCertificateContext = Certificates.EcdsaContext })
+            .InTime("the handshake");
+        byte[] ping = new byte[4];
+        await server.ReadExactlyAsync(ping).InTime("the application's bytes");
+        await server.WriteAsync(ping).InTime("the answer");
+        return await application.SucceedAsync();
     }
 }

@@ -79,10 +79,34 @@ public sealed class Workshop : IDisposable
     /// <param name="arguments">The arguments for <c>dotnet build</c>.</param>
     public async Task<string> BuildAsync(string project, params string[] arguments)
     {
+        (int code, string said) = await TryBuildAsync(project, arguments);
+        Assert.True(code == 0, said);
+        return said;
+    }
+
+    /// <summary>Does the same as <see cref="BuildAsync"/>, whatever the exit code.</summary>
+    public async Task<(int Code, string Said)> TryBuildAsync(string project, params string[] arguments)
+    {
         string configuration = await FeedAsync();
         File.Copy(configuration, Path.Combine(Path.GetDirectoryName(project)!, "nuget.config"), overwrite: true);
-        string said = await RunAsync(project, "dotnet", ["build", "--verbosity", "normal", "--nologo", .. arguments]);
-        return said.Replace("\r", "", StringComparison.Ordinal);
+        (int code, string said) = await TryAsync(project, "dotnet", ["build", "--verbosity", "normal", "--nologo", .. arguments]);
+        return (code, said.Replace("\r", "", StringComparison.Ordinal));
+    }
+
+    /// <summary>Creates a project from a template of <c>dotnet new</c>, below the feed's configuration, and returns its folder.</summary>
+    public async Task<string> CreateAsync(string template)
+    {
+        await FeedAsync();
+        string project = $"new-{template}";
+        await RunAsync(_directory.FullName, "dotnet", "new", template, "--output", project);
+        return _directory[project];
+    }
+
+    /// <summary>Starts a line of a shell, as a user types it.</summary>
+    internal static Application Type(string directory, string line, params (string, string)[] environment)
+    {
+        Assert.False(Cell.IsLab, "There is no SDK in a cell: this runs on the host.");
+        return Application.Start("sh", directory, [.. s_environment, .. environment], "-c", $"{{ {line}; }} 2>&1");
     }
 
     /// <summary>Runs a command of the SDK or of eng/, which must succeed, and returns its output.</summary>
