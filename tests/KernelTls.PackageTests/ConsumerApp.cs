@@ -27,4 +27,10 @@ public sealed record ConsumerApp(
     /// <summary>Gets an application that references the package through a library.</summary>
     public static ConsumerApp Clients { get; } =
         new("clients", "web", null, new("library", "classlib", "KernelTls.AspNetCore"), "Clients.cs");
+
+    /// <summary>Gets an application that fails to start, without a package.</summary>
+    public static ConsumerApp Plain { get; } = new("plain", "web", null, Program: "Broken.cs");
+
+    /// <summary>Gets the same application, which only references the package.</summary>
+    public static ConsumerApp Broken { get; } = new("broken", "web", "KernelTls.AspNetCore", Program: "Broken.cs");
 }
