@@ -15,14 +15,15 @@ internal sealed class OpenConnections
     public ConnectionDelegate Track(ConnectionDelegate next) => async connection =>
     {
         ITlsHandshakeFeature tls = connection.Features.GetRequiredFeature<ITlsHandshakeFeature>();
-        IKtlsFeature? kernel = connection.Features.Get<IKtlsFeature>();
+        KtlsOffload? offload = connection.Features.Get<IKtlsFeature>()?.Offload;
+        KtlsFallbackReason stock = KtlsPlatform.Probe().NotSupportedReason;
         _open[connection.ConnectionId] = new Description(
             connection.ConnectionId,
             $"{connection.RemoteEndPoint}",
             $"{tls.Protocol}",
             $"{tls.NegotiatedCipherSuite}",
-            kernel is null ? "stock" : Describe(kernel.Offload.Send, kernel.Offload.SendFallbackReason),
-            kernel is null ? "stock" : Describe(kernel.Offload.Receive, kernel.Offload.ReceiveFallbackReason));
+            Describe(offload?.Send ?? KtlsDataPath.Managed, offload?.SendFallbackReason ?? stock),
+            Describe(offload?.Receive ?? KtlsDataPath.Managed, offload?.ReceiveFallbackReason ?? stock));
         try
         {
             await next(connection);

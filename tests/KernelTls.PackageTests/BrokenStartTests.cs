@@ -34,7 +34,7 @@ public partial class BrokenStartTests(Workshop workshop)
         { "no certificate", "", ["--urls=https://127.0.0.1:0"] },
         { "a certificate that is missing", "", [Https, "--Kestrel:Certificates:Default:Path=/nowhere/certificate.pem"] },
         { "a key that is missing", "", [Https, "CERTIFICATE", "--Kestrel:Certificates:Default:KeyPath=/nowhere/key.pem"] },
-        { "a malformed address", "", ["--urls=http://127.0.0.1:port"] },
+        { "a malformed address", "", ["--urls=http//127.0.0.1:0"] },
         { "an unknown scheme", "", ["--urls=htps://127.0.0.1:0"] },
         { "an endpoint without an address", "", ["--Kestrel:Endpoints:Public:Protocols=Http1"] },
         { "an unknown protocol", "stop", [Https, "CERTIFICATE", "--Kestrel:Endpoints:Public:Protocols=Http9"] },

@@ -66,6 +66,17 @@ internal sealed partial class Application : IDisposable
         throw new InvalidOperationException($"{_name} ended: {Said}");
     }
 
+    /// <summary>Waits until the application writes a line that contains this text.</summary>
+    /// <param name="text">The text.</param>
+    /// <param name="limit">The limit for a line, if the usual one is too short.</param>
+    public async Task WaitForAsync(string text, TimeSpan? limit = null)
+    {
+        while (!Said.Contains(text, StringComparison.Ordinal))
+        {
+            _ = await ReadLineAsync($"'{text}' of {_name}", limit) ?? throw new InvalidOperationException($"{_name} ended before '{text}': {Said}");
+        }
+    }
+
     /// <summary>Returns whether a native library of this name is mapped into the process.</summary>
     public bool HasLoaded(string library) =>
         File.ReadLines($"/proc/{_process.Id}/maps").Any(l => l.EndsWith($"/{library}", StringComparison.Ordinal));
@@ -107,9 +118,9 @@ internal sealed partial class Application : IDisposable
         _process.Dispose();
     }
 
-    private async Task<string?> ReadLineAsync(string what)
+    private async Task<string?> ReadLineAsync(string what, TimeSpan? limit = null)
     {
-        string? line = await _process.StandardOutput.ReadLineAsync().InTime($"{what}; it says: {Said}");
+        string? line = await _process.StandardOutput.ReadLineAsync().Within(limit ?? Limits.Wait, $"{what}; it says: {Said}");
         _said.AppendLine(line);
         return line;
     }
