@@ -7,7 +7,8 @@ internal static class ExitCode
     public const int Ok = 0;
 
     /// <summary>
-    /// The answer is no: kernel TLS is not available here (info), or not in both directions with this peer (probe).
+    /// The answer is no: kernel TLS is not available here (info), not in both directions with this peer (probe), or not for this connection,
+    /// which requires it (connect).
     /// </summary>
     public const int No = 1;
 
@@ -24,6 +25,9 @@ internal static class ExitCode
     /// <summary>Another prerequisite is missing or failed.</summary>
     public const int Failed = 6;
 
+    /// <summary>The peer refused this client: it requires a certificate, does not accept the one it got, or sent another alert after the handshake.</summary>
+    public const int Refused = 7;
+
     /// <summary>
     /// SIGINT or SIGTERM interrupted the command. The commands that only such a signal ends, serve and top, return
     /// <see cref="Ok"/>.
@@ -33,12 +37,13 @@ internal static class ExitCode
     public const string Explanation = """
         Exit codes:
           0    done; info: kernel TLS is available; probe: in both directions with this peer
-          1    info: no kernel TLS here; probe: not in both directions
+          1    info: no kernel TLS here; probe: not in both directions; connect --mode required: not in the kernel
           2    wrong usage
           3    the peer cannot be reached
           4    the peer does not use TLS, or the handshake failed
           5    the peer's certificate is not trusted
           6    something else that was needed is missing or broke
+          7    the peer refused this client: its certificate, that it has none, or by an alert after the handshake
           130  interrupted (serve and top: 0, because only a signal ends them)
         """;
 }

@@ -61,6 +61,26 @@ internal sealed partial class Ktls : IDisposable
         return await tool.EndAsync();
     }
 
+    /// <summary>Runs a line of the shell, in which <c>ktls</c> is the tool.</summary>
+    public static async Task<Result> ShellAsync((string Name, string Value)[] environment, string line)
+    {
+        ProcessStartInfo start = new("bash", ["-c", $"ktls() {{ dotnet '{Path}' \"$@\"; }}; {line}"])
+        {
+            RedirectStandardInput = true,
+            RedirectStandardOutput = true,
+            RedirectStandardError = true,
+        };
+        start.Environment.Remove(KernelVariable);
+        foreach ((string name, string value) in environment)
+        {
+            start.Environment[name] = value;
+        }
+
+        using Ktls shell = new(Process.Start(start)!);
+        shell.Input.Close();
+        return await shell.EndAsync();
+    }
+
     /// <summary>Waits for the end, and returns the unread output.</summary>
     public async Task<Result> EndAsync()
     {
@@ -107,6 +127,22 @@ internal sealed partial class Ktls : IDisposable
         /// <summary>Fails, with all that the tool has written, unless standard error contains the text.</summary>
         public void AssertErrors(string text) =>
             Assert.True(Errors.Contains(text, StringComparison.Ordinal), $"No '{text}' in: {Errors}\nOutput: {Output}");
+
+        /// <summary>
+        /// Fails unless the tool, with --json, has ended with this code, and both its only line of errors and its JSON say so.
+        /// </summary>
+        public Result AssertFailure(int code, string text)
+        {
+            AssertExit(code).AssertErrors(text);
+            string line = Assert.Single(Errors.TrimEnd('\n').Split('\n'));
+            JsonElement json = line.StartsWith('{') ? JsonDocument.Parse(line).RootElement : Json;
+            Schema.AssertMembers(json, "error", "exitCode");
+            Assert.Equal(code, json.GetProperty("exitCode").GetInt32());
+            Assert.Contains(text, json.Text("error"), StringComparison.Ordinal);
+            Assert.Matches(@"[.)]\z", line.TrimEnd('}', '"').Split("\",\"exitCode")[0]); // a sentence
+            Assert.DoesNotMatch("   at |Exception|System[.]|`1", line);
+            return this;
+        }
 
         public Result AssertExit(int code)
         {

@@ -127,18 +127,6 @@ public class ServeTests
         }
     }
 
-    [Fact]
-    public async Task A_port_that_is_taken()
-    {
-        using TcpListener taken = new(System.Net.IPAddress.Loopback, 0);
-        taken.Start();
-        int port = ((System.Net.IPEndPoint)taken.LocalEndpoint).Port;
-
-        Ktls.Result result = (await Ktls.RunAsync("serve", "/tmp", "--port", $"{port}")).AssertExit(ExitCode.Failed);
-
-        result.AssertErrors("cannot listen: ");
-    }
-
     private static async Task<int> PortAsync(Ktls tool)
     {
         JsonElement listening = JsonDocument.Parse(await tool.LineAsync()).RootElement;

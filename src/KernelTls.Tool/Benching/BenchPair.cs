@@ -43,6 +43,8 @@ internal sealed class BenchPair : IAsyncDisposable
             EnabledSslProtocols = SslProtocols.Tls13,
         };
         await Task.WhenAll(pair.Client.HandshakeAsClientAsync(client, cancellationToken), pair.Server.HandshakeAsServerAsync(server, cancellationToken));
+        ExpectMode(mode, pair.Client);
+        ExpectMode(mode, pair.Server);
         return pair;
     }
 
@@ -61,14 +63,30 @@ internal sealed class BenchPair : IAsyncDisposable
         await Server.DisposeAsync();
     }
 
+    /// <summary>Returns the options of the KtlsStreams of a mode.</summary>
+    public static KtlsOptions Options(BenchMode mode) => mode == BenchMode.Kernel
+        ? new KtlsOptions { Mode = KtlsMode.Preferred }
+        : new KtlsOptions { Mode = KtlsMode.Disabled, Fallback = KtlsFallback.OpenSsl };
+
+    /// <summary>Ends the command if a stream became another one than the figures would say.</summary>
+    private static void ExpectMode(BenchMode mode, SslStream stream)
+    {
+        if (stream is not KtlsStream { Offload: var offload })
+        {
+            return;
+        }
+
+        bool kernel = offload.Send is KtlsDataPath.Kernel or KtlsDataPath.Hardware || offload.Receive is KtlsDataPath.Kernel or KtlsDataPath.Hardware;
+        if (offload.Send == KtlsDataPath.Managed || (mode == BenchMode.Kernel) != kernel)
+        {
+            throw new ToolFailedException(
+                ExitCode.Failed, $"a connection to measure as {mode} became {offload}. {Advice.Named(offload.SendFallbackReason)}");
+        }
+    }
+
     private static SslStream NewStream(BenchMode mode, Socket socket)
     {
         NetworkStream inner = new(socket, ownsSocket: true);
-        return mode switch
-        {
-            BenchMode.SslStream => new SslStream(inner),
-            BenchMode.Kernel => new KtlsStream(inner, false, new KtlsOptions { Mode = KtlsMode.Preferred }),
-            _ => new KtlsStream(inner, false, new KtlsOptions { Mode = KtlsMode.Disabled, Fallback = KtlsFallback.OpenSsl }),
-        };
+        return mode == BenchMode.SslStream ? new SslStream(inner) : new KtlsStream(inner, false, Options(mode));
     }
 }

@@ -20,12 +20,7 @@ internal sealed class Comparison : IDisposable
     public Comparison()
     {
         _context = SslStreamCertificateContext.Create(_certificate, additionalCertificates: null, offline: true);
-        string path = Path.Combine(Path.GetTempPath(), $"ktls-bench-{Environment.ProcessId}-{Guid.NewGuid():N}");
-        _file = File.OpenHandle(path, FileMode.CreateNew, FileAccess.ReadWrite, FileShare.Read);
-
-        // The deleted file exists while it is open and is removed with the process, however that ends.
-        File.Delete(path);
-        RandomAccess.Write(_file, new byte[FileSize], 0);
+        _file = CreateFile(Path.Combine(Path.GetTempPath(), $"ktls-bench-{Environment.ProcessId}-{Guid.NewGuid():N}"));
     }
 
     /// <summary>Measures a row in a mode.</summary>
@@ -60,6 +55,29 @@ internal sealed class Comparison : IDisposable
         _listener.Dispose();
         _file.Dispose();
         _certificate.Dispose();
+    }
+
+    private static SafeFileHandle CreateFile(string path)
+    {
+        try
+        {
+            return Write(path);
+        }
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException)
+        {
+            throw new ToolFailedException(
+                ExitCode.Failed, $"'{path}', a file of 4 MiB to measure with, cannot be written: {e.Message.TrimEnd('.')}. Set TMPDIR to a directory with space.", e);
+        }
+    }
+
+    private static SafeFileHandle Write(string path)
+    {
+        SafeFileHandle file = File.OpenHandle(path, FileMode.CreateNew, FileAccess.ReadWrite, FileShare.Read);
+
+        // The deleted file exists while it is open and is removed with the process, however that ends.
+        File.Delete(path);
+        RandomAccess.Write(file, new byte[FileSize], 0);
+        return file;
     }
 
     private Task<BenchPair> ConnectAsync(BenchMode mode, CancellationToken cancellationToken) =>

@@ -22,7 +22,13 @@ internal static class BenchCommand
             HelpName = "NAME",
             AllowMultipleArgumentsPerToken = true,
         };
-        rows.AcceptOnlyFromAmong([.. BenchRow.Names]);
+        rows.Validators.Add(result =>
+        {
+            foreach (string name in result.Tokens.Select(t => t.Value).Where(n => !BenchRow.Names.Contains(n)))
+            {
+                result.AddError($"--row '{name}': expected {string.Join(", ", BenchRow.Names)}.");
+            }
+        });
         Option<TimeSpan?> time = PeerArguments.Seconds("--seconds", s_standardTime, "The time to measure each row in each mode, after a warm-up of the same time.");
         Command command = new(
             "bench",
@@ -41,8 +47,14 @@ internal static class BenchCommand
 
     private static async Task RunAsync(string[] rows, TimeSpan time, Terminal terminal, CancellationToken cancellationToken)
     {
-        KtlsFallbackReason fallbackReason = KtlsStream.ChooseEngine(new KtlsOptions { Mode = KtlsMode.Preferred }).Reason;
-        fallbackReason = fallbackReason == KtlsFallbackReason.None ? KtlsPlatform.Probe().NotSupportedReason : fallbackReason;
+        EngineChoice choice = KtlsStream.ChooseEngine(BenchPair.Options(BenchMode.Kernel));
+        KtlsFallbackReason fallbackReason = choice.KernelReason;
+        if (choice.Engine == Engine.Managed && KtlsStream.ChooseEngine(BenchPair.Options(BenchMode.OpenSsl)) is { Engine: Engine.Managed, Reason: var why })
+        {
+            throw new ToolFailedException(
+                ExitCode.Failed, $"there is nothing to compare with the stock SslStream: neither kernel TLS nor OpenSSL on the socket is possible here. {Advice.Named(why == KtlsFallbackReason.DisabledByMode ? fallbackReason : why)}");
+        }
+
         BenchMode[] modes = [BenchMode.SslStream, fallbackReason == KtlsFallbackReason.None ? BenchMode.Kernel : BenchMode.OpenSsl];
         string[] notes = [.. Notes(fallbackReason)];
         if (!terminal.IsJson)

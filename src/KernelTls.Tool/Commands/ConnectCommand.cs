@@ -72,7 +72,7 @@ internal static class ConnectCommand
             token => stream.AuthenticateAsClientAsync(peer.NewOptions(validator, protocols), token), validator, scanner: null, cancellationToken);
         ConnectReport report = new(terminal, peer.Address.ToString(), before);
         report.Connected(stream, validator);
-        using InteractiveSession session = new(stream, settings, report, peer.Timeout);
-        return await session.RunAsync(Console.OpenStandardInput(), Console.OpenStandardOutput(), cancellationToken);
+        using InteractiveSession session = new(stream, settings, report, peer);
+        return await session.RunAsync(Console.OpenStandardInput(), StandardOutput.Open(), cancellationToken);
     }
 }

@@ -59,7 +59,7 @@ internal static class ProbeCommand
         KernelConnections kernel = new(peer, conversation, protocols);
         ProbeReport.OffloadReport offload = await kernel.OffloadAsync(cancellationToken);
         (bool? resumed, ProbeReport.KeyUpdateReport keyUpdate) =
-            await kernel.ResumeAndUpdateAsync(observed.Records.Padded > 0, cancellationToken);
+            await kernel.ResumeAndUpdateAsync(observed.Records, cancellationToken);
         return new ProbeReport(
             peer.Address.ToString(),
             Summarize(observed.Handshake, offload),
@@ -91,6 +91,11 @@ internal static class ProbeCommand
         if (handshake.Certificate is { } certificate)
         {
             terminal.Line(string.Create(CultureInfo.InvariantCulture, $"certificate  {certificate.Subject}, by {certificate.Issuer}, until {certificate.NotAfter:yyyy-MM-dd}, chain of {certificate.ChainLength}, {(certificate.Complaints.Count == 0 ? "trusted" : "NOT TRUSTED: " + string.Join("; ", certificate.Complaints))}"));
+        }
+
+        if (handshake.CertificateRequested == true)
+        {
+            terminal.Line("client       the peer requests a client certificate and goes on without one (--certificate FILE)");
         }
 
         ProbeReport.OffloadReport offload = report.Offload;

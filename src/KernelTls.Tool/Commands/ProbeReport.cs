@@ -23,13 +23,17 @@ internal sealed record ProbeReport(
     /// </param>
     /// <param name="InboundBytes">The number of bytes from the peer.</param>
     /// <param name="Certificate">The peer's certificate.</param>
+    /// <param name="CertificateRequested">
+    /// Whether the peer requested a certificate of this end, which has none, or <see langword="null"/> if it has one.
+    /// </param>
     internal sealed record HandshakeReport(
         SslProtocols Protocol,
         TlsCipherSuite CipherSuite,
         string ApplicationProtocol,
         double Milliseconds,
         long InboundBytes,
-        CertificateValidator.CertificateFacts? Certificate);
+        CertificateValidator.CertificateFacts? Certificate,
+        bool? CertificateRequested);
 
     /// <summary>Describes the data paths.</summary>
     /// <param name="Send">The data path of the sending direction.</param>

@@ -1,6 +1,5 @@
 using System.CommandLine;
 using System.Diagnostics;
-using System.Globalization;
 using System.Runtime.CompilerServices;
 using KernelTls.Tool.Output;
 using KernelTls.Tool.Peers;
@@ -18,15 +17,10 @@ internal static class TopCommand
 
     public static Command Create()
     {
-        Option<int?> process = new("--process")
-        {
-            Description = "Also listen to the event source KernelTls of this .NET process, by EventPipe.",
-            HelpName = "PID",
-        };
-        process.Validators.Add(ExpectPositive);
+        Option<int?> process = PeerArguments.Number(
+            "--process", "PID", "Also listen to the event source KernelTls of this .NET process, by EventPipe.", n => n > 0, "a number above 0");
         Option<TimeSpan?> interval = PeerArguments.Seconds("--interval", s_standardInterval, "The time between two samples.");
-        Option<int?> count = new("--count") { Description = "The number of samples. Default: no limit.", HelpName = "NUMBER" };
-        count.Validators.Add(ExpectPositive);
+        Option<int?> count = PeerArguments.Number("--count", "NUMBER", "The number of samples. Default: no limit.", n => n > 0, "a number above 0");
         Command command = new(
             "top",
             "Shows the kernel's TLS counters and their rates and, with --process, the handshakes, fallbacks and failures of a process. Ctrl-C ends it.")
@@ -43,11 +37,6 @@ internal static class TopCommand
             interrupted: ExitCode.Ok);
         return command;
     }
-
-    private static void ExpectPositive(System.CommandLine.Parsing.OptionResult result) => PeerArguments.Expect(
-        result,
-        text => !int.TryParse(text, NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out int number) || number > 0,
-        "a number above 0");
 
     private static async Task RunAsync(int? processId, TimeSpan interval, int count, Terminal terminal, CancellationToken cancellationToken)
     {
@@ -77,7 +66,7 @@ internal static class TopCommand
                 ? []
                 : KernelCounters.Changes(before, now).ToDictionary(c => c.Key, c => Math.Round(c.Value / seconds, 2));
             yield return new TopFrame(DateTime.UtcNow, Math.Round(seconds, 3), now, rates, watch?.Events.Take(), ended);
-            if (ended)
+            if (ended || StandardOutput.IsAbandoned)
             {
                 yield break;
             }

@@ -100,16 +100,27 @@ internal sealed class Terminal
         return table;
     }
 
+    /// <summary>Writes why a command has ended: a line on standard error, and as JSON an object in the command's output.</summary>
     public void Fail(string command, ToolFailedException failure)
     {
-        if (IsJson)
+        object report = new { error = failure.Message, exitCode = failure.ExitCode };
+        if (IsJson && command == "connect")
         {
-            JsonLine(new { error = failure.Message, exitCode = failure.ExitCode }, toErrors: command == "connect");
+            JsonLine(report, toErrors: true);
+            return;
         }
 
-        if (!IsJson || command != "connect")
+        ErrorLine($"{$"ktls {command}".TrimEnd()}: {failure.Message}");
+        if (IsJson)
         {
-            ErrorLine($"ktls {command}: {failure.Message}");
+            try
+            {
+                JsonLine(report);
+            }
+            catch (ToolFailedException)
+            {
+                // Standard output is what failed, and that is in the line above.
+            }
         }
     }
 

@@ -16,6 +16,17 @@ internal sealed class CertificateValidator(bool insecure)
     /// </summary>
     public CertificateFacts? Facts { get; private set; }
 
+    /// <summary>Gets a value that indicates whether the peer has requested a certificate that this end does not have.</summary>
+    public bool IsCertificateRequested { get; private set; }
+
+    /// <summary>Selects no certificate. It is called before the handshake, and again with the peer's certificate on a request.</summary>
+    public X509Certificate SelectNone(
+        object sender, string targetHost, X509CertificateCollection localCertificates, X509Certificate? remoteCertificate, string[] acceptableIssuers)
+    {
+        IsCertificateRequested |= remoteCertificate is not null;
+        return null!;
+    }
+
     public bool Validate(object sender, X509Certificate? certificate, X509Chain? chain, SslPolicyErrors errors)
     {
         string[] complaints = errors == SslPolicyErrors.None ? [] : [.. Complaints(certificate, chain, errors)];

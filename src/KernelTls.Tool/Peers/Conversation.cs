@@ -31,7 +31,7 @@ internal sealed record Conversation(byte[]? Request, TimeSpan Wait)
         {
             if (Request is not null)
             {
-                await stream.WriteAsync(Request, limit.Token);
+                await SendAsync(stream, Request, buffer, limit.Token);
             }
 
             for (long total = 0; total < EnoughBytes;)
@@ -57,6 +57,30 @@ internal sealed record Conversation(byte[]? Request, TimeSpan Wait)
         {
             cancellationToken.ThrowIfCancellationRequested();
             return new Ending(EndingKind.Broken, PeerSettings.Describe(e));
+        }
+    }
+
+    /// <summary>Sends data. If that fails because the peer has sent an alert before and closed, the alert is the failure.</summary>
+    private static async Task SendAsync(Stream stream, byte[] data, byte[] buffer, CancellationToken cancellationToken)
+    {
+        try
+        {
+            await stream.WriteAsync(data, cancellationToken);
+        }
+        catch (IOException) when (!cancellationToken.IsCancellationRequested)
+        {
+            try
+            {
+                while (await stream.ReadAsync(buffer, cancellationToken) > 0)
+                {
+                }
+            }
+            catch (Exception e) when (e is OperationCanceledException || (e is IOException && PeerAlert.Find(PeerSettings.Describe(e)) is null))
+            {
+                // No alert either: the failure of the write says more.
+            }
+
+            throw;
         }
     }
 

@@ -1,8 +1,10 @@
+using KernelTls.Tool.Output;
+
 namespace KernelTls.Tool.Peers;
 
 /// <summary>Copies between a connection and this process's standard streams until one of them ends.</summary>
 internal sealed class InteractiveSession(
-    KtlsStream stream, InteractiveSession.Settings settings, ConnectReport report, TimeSpan closeTimeout) : IDisposable
+    KtlsStream stream, InteractiveSession.Settings settings, ConnectReport report, PeerSettings peer) : IDisposable
 {
     private const int BufferSize = 64 * 1024;
     private readonly CancellationTokenSource _quit = new();
@@ -21,6 +23,7 @@ internal sealed class InteractiveSession(
     private string State => $"{stream.SslProtocol} {stream.NegotiatedCipherSuite} {stream.Offload}";
 
     /// <summary>Runs the session and returns the exit code.</summary>
+    /// <exception cref="ToolFailedException">The peer refused this client, the connection broke, or the output failed.</exception>
     public async Task<int> RunAsync(Stream input, Stream output, CancellationToken cancellationToken)
     {
         using CancellationTokenSource end = CancellationTokenSource.CreateLinkedTokenSource(cancellationToken, _quit.Token);
@@ -30,6 +33,7 @@ internal sealed class InteractiveSession(
         Task sending = Task.Run(() => SendAsync(input, end.Token), CancellationToken.None);
         string how;
         int exitCode;
+        ToolFailedException? failure = null;
         try
         {
             await Task.WhenAny(receiving, sending);
@@ -50,7 +54,9 @@ internal sealed class InteractiveSession(
         }
         catch (IOException e)
         {
-            (how, exitCode) = ("broken: " + PeerSettings.Describe(e), ExitCode.Failed);
+            string words = PeerSettings.Describe(await CauseAsync(e, receiving));
+            failure = peer.Refusal(words) ?? new ToolFailedException(ExitCode.Failed, $"the connection to {peer.Address} broke: {words}", e);
+            (how, exitCode) = ("broken: " + words, failure.ExitCode);
         }
 
         // What the peer has received must be counted, even if its answer and the interrupt arrived before the thread that
@@ -59,7 +65,7 @@ internal sealed class InteractiveSession(
         await _writing.WaitAsync(CancellationToken.None);
         await output.FlushAsync(CancellationToken.None);
         report.Count("closed", _sent, _received, how);
-        return exitCode;
+        return failure is null ? exitCode : throw failure;
     }
 
     public void Dispose()
@@ -83,13 +89,28 @@ internal sealed class InteractiveSession(
 
         try
         {
-            await receiving.WaitAsync(closeTimeout, cancellationToken);
+            await receiving.WaitAsync(peer.Timeout, cancellationToken);
         }
         catch (TimeoutException)
         {
-            report.Say("note", $"the peer did not close in {closeTimeout.TotalSeconds} s (--timeout)");
+            report.Say("note", $"the peer did not close in {peer.Timeout.TotalSeconds} s (--timeout)");
             await _quit.CancelAsync();
         }
+    }
+
+    /// <summary>Returns the failure of the receiving direction if a write has failed too: it has the peer's alert.</summary>
+    private async Task<Exception> CauseAsync(IOException failure, Task receiving)
+    {
+        try
+        {
+            await receiving.WaitAsync(peer.Timeout);
+        }
+        catch (Exception e) when (e is IOException or OperationCanceledException or TimeoutException)
+        {
+            return e is IOException && PeerAlert.Find(PeerSettings.Describe(e)) is not null ? e : failure;
+        }
+
+        return failure;
     }
 
     private async Task ReceiveAsync(Stream output, CancellationToken cancellationToken)
@@ -100,6 +121,10 @@ internal sealed class InteractiveSession(
             _received += count;
             await output.WriteAsync(buffer.AsMemory(0, count), cancellationToken);
             await output.FlushAsync(cancellationToken);
+            if (StandardOutput.IsAbandoned)
+            {
+                await _quit.CancelAsync();
+            }
         }
     }
 

@@ -29,7 +29,7 @@ internal sealed class KernelConnections(PeerSettings peer, Conversation conversa
             await peer.ConnectAsync(cancellationToken), new KtlsOptions { Mode = KtlsMode.Preferred }, cancellationToken);
         KtlsOffload offload = stream.Offload;
         bool known = CipherKinds.Of(stream.NegotiatedCipherSuite) != CipherKind.None;
-        await conversation.HoldAsync(stream, _ => { }, cancellationToken);
+        await HoldAsync(stream, cancellationToken);
         return new ProbeReport.OffloadReport(
             offload.Send,
             offload.SendFallbackReason,
@@ -42,10 +42,10 @@ internal sealed class KernelConnections(PeerSettings peer, Conversation conversa
     /// <summary>
     /// Makes one connection that leaves a session, and a second that resumes it if possible and changes its keys.
     /// </summary>
-    /// <param name="padded">Whether the peer pads its records, which hides its KeyUpdate.</param>
+    /// <param name="usual">The records of a connection without a KeyUpdate. Padding hides the peer's KeyUpdate.</param>
     /// <param name="cancellationToken">The token to monitor for cancellation requests.</param>
     public async Task<(bool? Resumed, ProbeReport.KeyUpdateReport KeyUpdate)> ResumeAndUpdateAsync(
-        bool padded, CancellationToken cancellationToken)
+        ProbeReport.RecordReport usual, CancellationToken cancellationToken)
     {
         if (KtlsStream.ChooseEngine(RekeyOptions) is { Engine: Engine.Managed, Reason: var why })
         {
@@ -59,21 +59,21 @@ internal sealed class KernelConnections(PeerSettings peer, Conversation conversa
 
         await using (KtlsStream first = await OpenAsync(await peer.ConnectAsync(cancellationToken), RekeyOptions, cancellationToken))
         {
-            await conversation.HoldAsync(first, _ => { }, cancellationToken);
+            await HoldAsync(first, cancellationToken);
         }
 
         await using RecordRelay relay = await RecordRelay.StartAsync(await peer.ConnectAsync(cancellationToken), cancellationToken);
         await using KtlsStream second = await OpenAsync(relay.Client, RekeyOptions, cancellationToken);
         bool resumed = second.IsResumed;
         return (resumed, second.SslProtocol == SslProtocols.Tls13
-            ? await UpdateAsync(second, relay.Inbound, padded, cancellationToken)
+            ? await UpdateAsync(second, relay.Inbound, usual, cancellationToken)
             : NotTried("KeyUpdate is a message of TLS 1.3. Earlier versions do not change keys."));
     }
 
     private static ProbeReport.KeyUpdateReport NotTried(string why) => new(ProbeReport.KeyUpdateOutcome.NotTried, why);
 
     private async Task<ProbeReport.KeyUpdateReport> UpdateAsync(
-        KtlsStream stream, RecordScanner inbound, bool padded, CancellationToken cancellationToken)
+        KtlsStream stream, RecordScanner inbound, ProbeReport.RecordReport usual, CancellationToken cancellationToken)
     {
         const int KeyUpdateMessage = 5;
         int overhead = ObservedConnection.Overhead(stream.NegotiatedCipherSuite);
@@ -94,12 +94,24 @@ internal sealed class KernelConnections(PeerSettings peer, Conversation conversa
         return (heard, answered) switch
         {
             ( > 0, true) => new(ProbeReport.KeyUpdateOutcome.Answered, "The peer read data under the new key and changed its own key as requested."),
-            ( > 0, false) when padded => new(ProbeReport.KeyUpdateOutcome.Accepted, "The peer read data under the new key. Its records are padded, so its own KeyUpdate cannot be detected."),
+            ( > 0, false) when usual.Padded > 0 => new(ProbeReport.KeyUpdateOutcome.Accepted, "The peer read data under the new key. Its records are padded, so its own KeyUpdate cannot be detected."),
             ( > 0, false) => new(ProbeReport.KeyUpdateOutcome.Accepted, "The peer read data under the new key but did not change its own key as requested (RFC 8446, section 4.6.3)."),
+            _ when usual.Count == 0 => new(ProbeReport.KeyUpdateOutcome.Unknown, "The peer sends no data without a KeyUpdate either, so it is unknown whether it accepted this one."),
             _ when ending.Kind == Conversation.EndingKind.Broken => new(ProbeReport.KeyUpdateOutcome.Refused, ending.Detail),
             _ when ending.Kind == Conversation.EndingKind.Closed => new(ProbeReport.KeyUpdateOutcome.Refused, "The peer closed the connection without a response."),
             _ => new(ProbeReport.KeyUpdateOutcome.Unknown, "The peer sent nothing afterwards, so it is unknown whether it accepted the KeyUpdate."),
         };
+    }
+
+    /// <summary>Holds a conversation.</summary>
+    /// <exception cref="ToolFailedException">The peer refused this client.</exception>
+    private async Task HoldAsync(KtlsStream stream, CancellationToken cancellationToken)
+    {
+        Conversation.Ending ending = await conversation.HoldAsync(stream, _ => { }, cancellationToken);
+        if (ending.Kind == Conversation.EndingKind.Broken && peer.Refusal(ending.Detail) is { } refusal)
+        {
+            throw refusal;
+        }
     }
 
     /// <summary>Returns a stream after its handshake. The stream owns the socket.</summary>

@@ -27,24 +27,32 @@ internal sealed class ObservedConnection
     public long ControlBytes => _controlBytes;
 
     /// <summary>Connects, performs the handshake and holds the conversation.</summary>
-    /// <exception cref="ToolFailedException">The handshake failed.</exception>
+    /// <exception cref="ToolFailedException">The handshake failed, or the peer refused this client afterwards.</exception>
     public static async Task<ObservedConnection> RunAsync(
         PeerSettings peer, Conversation conversation, SslApplicationProtocol[] protocols, CancellationToken cancellationToken)
     {
         CertificateValidator validator = new(peer.Insecure);
         await using RecordTap tap = new(new NetworkStream(await peer.ConnectAsync(cancellationToken), ownsSocket: true));
         await using SslStream stream = new(tap);
+        SslClientAuthenticationOptions options = peer.NewOptions(validator, protocols);
+        options.LocalCertificateSelectionCallback = peer.Certificate is null ? validator.SelectNone : null;
         long started = Stopwatch.GetTimestamp();
         await peer.PerformHandshakeAsync(
-            token => stream.AuthenticateAsClientAsync(peer.NewOptions(validator, protocols), token), validator, tap.Inbound, cancellationToken);
+            token => stream.AuthenticateAsClientAsync(options, token), validator, tap.Inbound, cancellationToken);
         ObservedConnection connection = new(new(
             stream.SslProtocol,
             stream.NegotiatedCipherSuite,
             stream.NegotiatedApplicationProtocol.ToString(),
             Math.Round(Stopwatch.GetElapsedTime(started).TotalMilliseconds, 1),
             tap.Inbound.Total,
-            validator.Facts));
+            validator.Facts,
+            peer.Certificate is null ? validator.IsCertificateRequested : null));
         await connection.ListenAsync(stream, tap, conversation, cancellationToken);
+        if (connection.Records.Ending == Conversation.EndingKind.Broken && peer.Refusal(connection.Records.Detail) is { } refusal)
+        {
+            throw refusal;
+        }
+
         return connection;
     }
 

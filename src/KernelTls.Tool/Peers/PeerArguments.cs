@@ -1,5 +1,7 @@
 using System.CommandLine;
 using System.CommandLine.Parsing;
+using System.Globalization;
+using System.Net.Security;
 using System.Security.Authentication;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
@@ -38,6 +40,7 @@ internal sealed class PeerArguments
         HelpName = "1.2|1.3",
     };
 
+    private readonly CertificateArguments _certificate;
     private readonly Option<TimeSpan?> _timeout = Seconds("--timeout", s_standardTimeout, "The time limit for the connection, and for the handshake.");
 
     public PeerArguments(Command command)
@@ -52,10 +55,11 @@ internal sealed class PeerArguments
         command.Options.Add(_insecure);
         command.Options.Add(_version);
         command.Options.Add(_timeout);
+        _certificate = new CertificateArguments(command, "For peers that request one. Default: none.");
     }
 
     /// <summary>Reads the arguments.</summary>
-    /// <exception cref="ToolFailedException">The certificate file cannot be read.</exception>
+    /// <exception cref="ToolFailedException">A certificate's file cannot be read or used.</exception>
     public PeerSettings Read(ParseResult arguments)
     {
         PeerAddress address = arguments.GetValue(_address)!;
@@ -70,7 +74,8 @@ internal sealed class PeerArguments
                 "1.3" => SslProtocols.Tls13,
                 _ => SslProtocols.Tls12 | SslProtocols.Tls13,
             },
-            arguments.GetValue(_timeout) ?? s_standardTimeout);
+            arguments.GetValue(_timeout) ?? s_standardTimeout,
+            _certificate.Load(arguments) is { } own ? SslStreamCertificateContext.Create(own.Certificate, own.Chain, offline: true) : null);
     }
 
     /// <summary>Creates an option in seconds, with fractions, up to an hour.</summary>
@@ -80,13 +85,30 @@ internal sealed class PeerArguments
         HelpName = "SECONDS",
         CustomParser = result =>
         {
-            if (double.TryParse(result.Tokens[0].Value, System.Globalization.CultureInfo.InvariantCulture, out double seconds)
+            if (double.TryParse(result.Tokens[0].Value, CultureInfo.InvariantCulture, out double seconds)
                 && seconds is > 0 and <= LongestSeconds)
             {
                 return TimeSpan.FromSeconds(seconds);
             }
 
             result.AddError($"{name} '{result.Tokens[0].Value}': expected a number of seconds above 0, at most {LongestSeconds}.");
+            return null;
+        },
+    };
+
+    /// <summary>Creates an option whose value is a number.</summary>
+    public static Option<int?> Number(string name, string helpName, string description, Func<int, bool> isExpected, string expectation) => new(name)
+    {
+        Description = description,
+        HelpName = helpName,
+        CustomParser = result =>
+        {
+            if (int.TryParse(result.Tokens[0].Value, NumberStyles.AllowLeadingSign, CultureInfo.InvariantCulture, out int number) && isExpected(number))
+            {
+                return number;
+            }
+
+            result.AddError($"{name} '{result.Tokens[0].Value}': expected {expectation}.");
             return null;
         },
     };
@@ -109,11 +131,11 @@ internal sealed class PeerArguments
         }
         catch (Exception e) when (e is IOException or UnauthorizedAccessException or CryptographicException)
         {
-            throw new ToolFailedException(ExitCode.WrongUsage, $"--ca '{path}' cannot be read: {e.Message}", e);
+            throw new ToolFailedException(ExitCode.WrongUsage, $"--ca '{path}' cannot be read: {e.Message.TrimEnd('.')}. Expected a file with PEM certificates.", e);
         }
 
         return certificates.Count > 0
             ? certificates
-            : throw new ToolFailedException(ExitCode.WrongUsage, $"--ca '{path}' contains no PEM certificate.");
+            : throw new ToolFailedException(ExitCode.WrongUsage, $"--ca '{path}' contains no PEM certificate. Expected those of the authorities to trust.");
     }
 }

@@ -14,13 +14,15 @@ namespace KernelTls.Tool.Peers;
 /// <param name="Insecure">Whether to accept a certificate that is not trusted.</param>
 /// <param name="Versions">The versions to offer.</param>
 /// <param name="Timeout">The time limit for the connection, and for the handshake.</param>
+/// <param name="Certificate">This end's certificate, or <see langword="null"/> for none.</param>
 internal sealed record PeerSettings(
     PeerAddress Address,
     string ServerName,
     X509Certificate2Collection? Authorities,
     bool Insecure,
     SslProtocols Versions,
-    TimeSpan Timeout)
+    TimeSpan Timeout,
+    SslStreamCertificateContext? Certificate)
 {
     /// <summary>
     /// Returns the options of a connection to this peer. They are equal each time, so that sessions can be resumed.
@@ -36,6 +38,7 @@ internal sealed record PeerSettings(
             RemoteCertificateValidationCallback = validator.Validate,
             ApplicationProtocols = protocols.Length == 0 ? null : [.. protocols],
             CertificateRevocationCheckMode = X509RevocationMode.NoCheck,
+            ClientCertificateContext = Certificate,
         };
         if (Authorities is not null)
         {
@@ -122,17 +125,36 @@ internal sealed record PeerSettings(
         if (failure is KtlsNotAvailableException { Reason: var reason })
         {
             return new ToolFailedException(
-                ExitCode.NoHandshake, $"{Address} was reached, but kernel TLS, which was required, is not available. {Advice.Named(reason)}", failure);
+                ExitCode.No, $"{Address} was reached, but kernel TLS, which --mode required asks for, is not available. {Advice.Named(reason)}", failure);
         }
 
         string words = Describe(failure);
+        string? alert = PeerAlert.Find(words);
+        if (PeerAlert.IsAboutCertificate(alert) || (alert is not null && validator.IsCertificateRequested))
+        {
+            return Refused(alert!, "in the handshake", failure);
+        }
+
         bool notTls = scanner is { IsTls: false } || words.Contains("wrong version number", StringComparison.OrdinalIgnoreCase);
         return new ToolFailedException(
             ExitCode.NoHandshake,
             notTls ? $"{Address} does not use TLS{(scanner is null ? "" : $": it sent {scanner.FirstBytes}")}. Check the port."
                 : scanner is { Total: 0 } ? $"{Address} closed the connection before it sent any TLS data. Check the port. ({words})"
-                : $"The handshake with {Address} failed: {words}",
+                : $"The handshake with {Address} failed: {words}{(alert == "handshake_failure" ? " The peer accepts no version or suite that was offered, or requires a client certificate (--certificate)." : "")}",
             failure);
+    }
+
+    /// <summary>Returns the end of a command whose peer sent an alert after the handshake, or <see langword="null"/> if it did not.</summary>
+    /// <param name="words">The messages of the failure.</param>
+    public ToolFailedException? Refusal(string words) =>
+        PeerAlert.Find(words) is { } alert ? Refused(alert, "after the handshake", failure: null) : null;
+
+    private ToolFailedException Refused(string alert, string when, Exception? failure)
+    {
+        string toDo = !PeerAlert.IsAboutCertificate(alert) && alert != "handshake_failure" ? "Its log says why."
+            : Certificate is { TargetCertificate.Subject: var subject } ? $"It does not accept the certificate {subject}; its log says why."
+            : "It requires a client certificate: specify one with --certificate FILE and --key FILE.";
+        return new ToolFailedException(ExitCode.Refused, $"{Address} refused this client {when} with the alert {alert}. {toDo}", failure);
     }
 
     /// <summary>Returns the messages of the exception and its inner exceptions.</summary>

@@ -1,3 +1,4 @@
+using KernelTls.Offload;
 using KernelTls.Tool.Commands;
 using KernelTls.Tool.Output;
 using KernelTls.Tool.Readers;
@@ -10,31 +11,37 @@ namespace KernelTls.Tool.Serving;
 internal sealed class ServeReport(Terminal terminal)
 {
     private readonly SortedDictionary<string, long>? _before = KernelCounters.ReadFirst();
+    private readonly TaskCompletionSource<ToolFailedException> _failure = new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+    /// <summary>Gets a task that completes with the failure when something cannot be reported.</summary>
+    public Task<ToolFailedException> Failure => _failure.Task;
 
     public void Listening(string address, string directory)
     {
-        KtlsPlatform platform = KtlsPlatform.Probe();
+        EngineChoice choice = KtlsStream.ChooseEngine(new KtlsOptions { Mode = KtlsMode.Preferred });
+        bool supported = choice.Engine == Engine.Kernel;
         if (terminal.IsJson)
         {
-            terminal.JsonLine(new { @event = "listening", address, directory, supported = platform.IsSupported, reason = platform.NotSupportedReason });
+            JsonLine(new { @event = "listening", address, directory, supported, reason = choice.KernelReason });
             return;
         }
 
-        terminal.Line($"serving {directory} at {address}");
-        terminal.Line(platform.IsSupported
+        string instead = choice.Engine == Engine.DirectOpenSsl ? "OpenSSL on the socket" : "the stock SslStream";
+        Line($"serving {directory} at {address}");
+        Line(supported
             ? $"kernel TLS is available here; {TlsStat.Path} before: {KernelCounters.Describe(KernelCounters.Changes(null, _before))}"
-            : $"no kernel TLS here, the stock SslStream is used: {Advice.Named(platform.NotSupportedReason)}");
+            : $"no kernel TLS here, {instead} is used: {Advice.Named(choice.KernelReason)}");
     }
 
     public void Opened(ServedConnections.Description connection)
     {
         if (terminal.IsJson)
         {
-            terminal.JsonLine(new { @event = "opened", connection });
+            JsonLine(new { @event = "opened", connection });
         }
         else
         {
-            terminal.Line($"+ {connection.Id} {connection.Client} {Verdict.Name(connection.Protocol)} {connection.CipherSuite} {connection.ApplicationProtocol} {connection.Offload}");
+            Line($"+ {connection.Id} {connection.Client} {Verdict.Name(connection.Protocol)} {connection.CipherSuite} {connection.ApplicationProtocol} {connection.Offload}");
         }
     }
 
@@ -43,11 +50,11 @@ internal sealed class ServeReport(Terminal terminal)
         SortedDictionary<string, long> counters = KernelCounters.Changes(_before, TlsStat.Read());
         if (terminal.IsJson)
         {
-            terminal.JsonLine(new { @event = "closed", id = connection.Id, seconds, open, counters });
+            JsonLine(new { @event = "closed", id = connection.Id, seconds, open, counters });
         }
         else
         {
-            terminal.Line($"- {connection.Id} after {seconds} s, {open} open; kernel since the start: {KernelCounters.Describe(counters)}");
+            Line($"- {connection.Id} after {seconds} s, {open} open; kernel since the start: {KernelCounters.Describe(counters)}");
         }
     }
 
@@ -60,11 +67,11 @@ internal sealed class ServeReport(Terminal terminal)
     {
         if (terminal.IsJson)
         {
-            terminal.JsonLine(new { @event = "failed", id, client, seconds, why });
+            JsonLine(new { @event = "failed", id, client, seconds, why });
         }
         else
         {
-            terminal.Line($"! {id} {client} no handshake, closed after {seconds} s{(why is null ? "" : $": {why}")}");
+            Line($"! {id} {client} no handshake, closed after {seconds} s{(why is null ? "" : $": {why}")}");
         }
     }
 
@@ -73,11 +80,28 @@ internal sealed class ServeReport(Terminal terminal)
         SortedDictionary<string, long> counters = KernelCounters.Changes(_before, TlsStat.Read());
         if (terminal.IsJson)
         {
-            terminal.JsonLine(new { @event = "stopped", connections = served, counters });
+            JsonLine(new { @event = "stopped", connections = served, counters });
         }
         else
         {
-            terminal.Line($"stopped after {served} connections; kernel: {KernelCounters.Describe(counters)}");
+            Line($"stopped after {served} connections; kernel: {KernelCounters.Describe(counters)}");
+        }
+    }
+
+    private void Line(string text) => Try(() => terminal.Line(text));
+
+    private void JsonLine(object report) => Try(() => terminal.JsonLine(report));
+
+    /// <summary>Writes, also for connections, which go on if that fails: <see cref="Failure"/> ends the command.</summary>
+    private void Try(Action write)
+    {
+        try
+        {
+            write();
+        }
+        catch (ToolFailedException e)
+        {
+            _failure.TrySetResult(e);
         }
     }
 }
