@@ -151,7 +151,7 @@ public sealed class WeavePackages : WeaveTask
         {
             if (Projects.Any(p => NameOf(p).Equals(name, StringComparison.OrdinalIgnoreCase)))
             {
-                Warn("KTLSW006", $"{name} is another project: name it there, as <KernelTlsWeave Include=\"$(AssemblyName)\" />, and its assembly is woven where it is built.");
+                Warn("KTLSW006", $"{name} is another project, so this item does nothing. That project weaves its assembly if it has <KernelTlsWeave Include=\"$(AssemblyName)\" /> itself.");
                 continue;
             }
 

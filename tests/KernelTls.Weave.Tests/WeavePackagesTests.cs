@@ -185,7 +185,7 @@ public sealed class WeavePackagesTests : IDisposable
         Run(Build.Item("Lib"));
 
         Assert.Equal(
-            ["KTLSW006: Lib is another project: name it there, as <KernelTlsWeave Include=\"$(AssemblyName)\" />, and its assembly is woven where it is built."],
+            ["KTLSW006: Lib is another project, so this item does nothing. That project weaves its assembly if it has <KernelTlsWeave Include=\"$(AssemblyName)\" /> itself."],
             _build.Warnings);
     }
 
