@@ -9,6 +9,10 @@ namespace KernelTls;
 public partial class KtlsStream
 {
     /// <inheritdoc/>
+    /// <remarks>
+    /// An end of the connection without close_notify is the end of the stream: 0, with <see cref="EndedWithoutCloseNotify"/>. With
+    /// <see cref="KtlsOptions.RequireCloseNotify"/> it is an <see cref="IOException"/>. The same holds for all methods that read.
+    /// </remarks>
     public override int Read(byte[] buffer, int offset, int count)
     {
         ValidateBufferArguments(buffer, offset, count);

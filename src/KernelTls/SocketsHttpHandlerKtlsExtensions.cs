@@ -21,9 +21,9 @@ public static class SocketsHttpHandlerKtlsExtensions
     /// <para>
     /// A failed handshake throws an <see cref="HttpRequestException"/> around the
     /// <see cref="System.Security.Authentication.AuthenticationException"/> or <see cref="IOException"/>, as the
-    /// default handler does. Its <see cref="HttpRequestException.HttpRequestError"/> is
-    /// <see cref="HttpRequestError.ConnectionError"/>, which the handler assigns to every exception of a
-    /// ConnectCallback.
+    /// default handler does. For an AuthenticationException its <see cref="HttpRequestException.HttpRequestError"/> is
+    /// <see cref="HttpRequestError.SecureConnectionError"/>, as there. For an IOException it is
+    /// <see cref="HttpRequestError.ConnectionError"/>, because the handshake is a part of a ConnectCallback.
     /// </para>
     /// <para>
     /// If a server closes the connection without close_notify, the stream ends, as with the default handler, which
