@@ -6,7 +6,7 @@ namespace KernelTls.PackageTests;
 /// <param name="Line">The command as the documents have it, without its comment.</param>
 /// <param name="How">run, late (in the outer loop), test or not.</param>
 /// <param name="What">
-/// For run and late, the exit codes and patterns that the output contains; for test, a class of tests; otherwise the reason.
+/// For run and late, the exit codes and patterns that the output contains; for test, a class of tests and a pattern that its project contains; otherwise the reason.
 /// </param>
 internal sealed partial record DocumentedCommand(string Line, string How, string What)
 {

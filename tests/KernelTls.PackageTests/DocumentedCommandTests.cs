@@ -41,7 +41,9 @@ public class DocumentedCommandTests
                     Assert.Matches(@"^\d+(\|\d+)*( && |$)", command.What);
                     break;
                 case "test":
-                    Assert.Contains(tests, path => Path.GetFileNameWithoutExtension(path) == command.What);
+                    string[] what = command.What.Split(": ", 2);
+                    string file = Assert.Single(tests, path => Path.GetFileNameWithoutExtension(path) == what[0]);
+                    Assert.Matches(what[1], ProjectOf(file));
                     break;
                 default:
                     Assert.Equal("not", command.How);
@@ -99,6 +101,13 @@ public class DocumentedCommandTests
     [MemberData(nameof(RunLate))]
     public Task One_that_takes_longer_is_as_promised_too(string line) =>
         ExpectAsync(DocumentedCommand.Table.Single(c => c.Line == line), line, []);
+
+    /// <summary>Returns the sources of the project that the file is a part of.</summary>
+    private static string ProjectOf(string file)
+    {
+        string project = Path.Combine(Repository.Root, "tests", Path.GetRelativePath(Path.Combine(Repository.Root, "tests"), file).Split('/')[0]);
+        return string.Concat(Directory.GetFiles(project, "*.cs", SearchOption.AllDirectories).Select(File.ReadAllText));
+    }
 
     private static async Task ExpectAsync(DocumentedCommand command, string line, (string Name, string Value)[] environment)
     {

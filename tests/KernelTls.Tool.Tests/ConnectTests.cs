@@ -79,6 +79,23 @@ public class ConnectTests
         (await tool.EndAsync()).AssertFailure(ExitCode.No, "kernel TLS, which --mode required asks for, is not available. DisabledByToggle: ");
     }
 
+    /// <summary>It shows whether the stock stream fails too, so no variable may change it.</summary>
+    [Theory]
+    [InlineData(Ktls.KernelVariable)]
+    [InlineData("DOTNET_SYSTEM_NET_SECURITY_DIRECT_OPENSSL")]
+    public async Task Mode_disabled_is_the_stock_stream_whatever_the_variables_say(string variable)
+    {
+        using TemporaryDirectory directory = new();
+        (ExternalProgram server, int port) = await OpenSslProgram.ServeAsync(Certificates.Ecdsa, directory, SslProtocols.Tls13);
+        using ExternalProgram _ = server;
+        using Ktls tool = Start([(variable, "1")], directory, port, "--mode", "disabled");
+        await tool.Input.WriteAsync("abc\n");
+        Assert.Equal("cba", await tool.LineAsync());
+        tool.Input.Close();
+
+        (await tool.EndAsync()).AssertExit(ExitCode.Ok).AssertErrors("send=managed (DisabledByMode) receive=managed (DisabledByMode)");
+    }
+
     [Fact]
     public async Task The_kill_switch_is_honoured_and_said()
     {
