@@ -15,7 +15,7 @@ namespace KernelTls.AspNetCore;
 /// Inserts the TLS middleware directly in front of Kestrel's HTTPS middleware of every endpoint, whether created in
 /// code or by the configuration. Kestrel's middleware passes on connections that already have TLS features.
 /// </summary>
-internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory loggers) : IPostConfigureOptions<KestrelServerOptions>
+internal sealed class EndpointSetup(KernelTlsServer server, EndpointReport report, ILoggerFactory loggers) : IPostConfigureOptions<KestrelServerOptions>
 {
     private readonly ILogger<TlsMiddleware> _logger = loggers.CreateLogger<TlsMiddleware>();
     private readonly ILogger _httpsLogger = loggers.CreateLogger(KestrelInternals.HttpsCategory);
@@ -142,18 +142,12 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
             choice = choice.Where(KtlsFallbackReason.NotTcp, KtlsFallbackReason.NotTcp);
         }
 
-        switch (choice.Engine)
+        if (choice.Engine == Engine.Managed)
         {
-            case Engine.Managed:
-                return UseStockTls(text, choice, options, next);
-            case Engine.Kernel:
-                _logger.EndpointServed(text);
-                break;
-            default:
-                _logger.EndpointServedByOpenSsl(text, choice.KernelReason);
-                break;
+            return UseStockTls(endpoint, choice, options, next);
         }
 
+        report.Add(endpoint, choice);
         server.MarkServed();
         KestrelMetrics? metrics = KestrelMetrics.Of(endpoint.ApplicationServices);
 
@@ -173,7 +167,7 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
         string text = endpoint.ToString()!;
         return KestrelInternals.IsHttps(endpoint)
             ? UseStockTls(
-                text,
+                endpoint,
                 new EngineChoice(KtlsFallbackReason.EndpointNotFound, KtlsFallbackReason.EndpointNotFound),
                 configuration.CreateOptions(SectionOf(endpoint)),
                 next)
@@ -183,9 +177,10 @@ internal sealed class EndpointSetup(KernelTlsServer server, ILoggerFactory logge
                     + "host's builder for all endpoints that use UseHttps.");
     }
 
-    private ConnectionDelegate UseStockTls(string endpoint, EngineChoice choice, KtlsOptions options, ConnectionDelegate next)
+    private ConnectionDelegate UseStockTls(ListenOptions endpoint, EngineChoice choice, KtlsOptions options, ConnectionDelegate next)
     {
-        server.Refuse(endpoint, choice.Reason, options);
+        KernelTlsServer.ThrowIfRequired(endpoint.ToString()!, choice.Reason, options);
+        report.Add(endpoint, choice);
         StockTlsFeature stock = new(KtlsOffload.Managed(choice));
         return context =>
         {

@@ -1,4 +1,5 @@
 using System.Runtime.CompilerServices;
+using KernelTls.Diagnostics;
 using KernelTls.Offload;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.Extensions.Configuration;
@@ -42,6 +43,7 @@ public sealed class KernelTlsHostingStartup : IHostingStartup
     [MethodImpl(MethodImplOptions.NoInlining)]
     private static void Register(IConfiguration configuration, IServiceCollection services)
     {
+        StockHandshakeMonitor.Start();
         if (Toggles.AreOn || KtlsConfiguration.IsIn(configuration))
         {
             KernelTlsWebHostBuilderExtensions.AddTransport(services);

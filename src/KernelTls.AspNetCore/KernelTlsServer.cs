@@ -7,7 +7,7 @@ using Microsoft.Extensions.Options;
 namespace KernelTls.AspNetCore;
 
 /// <summary>
-/// Decides once, when the server starts, whether its https endpoints use the transport, and logs the result.
+/// Decides once, when the server starts, whether its https endpoints use the transport.
 /// </summary>
 /// <remarks>If they do not, Kestrel is left unchanged, except for endpoints with their own options.</remarks>
 internal sealed class KernelTlsServer
@@ -76,17 +76,10 @@ internal sealed class KernelTlsServer
     public void MarkServed() => _hasServed = true;
 
     /// <summary>Reports that an endpoint, or a connection accepted there, uses Kestrel's HTTPS middleware.</summary>
-    /// <exception cref="KtlsNotAvailableException">Kernel TLS is required.</exception>
+    /// <inheritdoc cref="ThrowIfRequired" path="/exception"/>
     public void Refuse(string endpoint, KtlsFallbackReason reason, KtlsOptions options)
     {
-        if (options.Mode == KtlsMode.Required)
-        {
-            throw new KtlsNotAvailableException(
-                reason,
-                $"Kernel TLS is required but not available for {endpoint}: {reason}. See KtlsFallbackReason for how to fix it, or use "
-                + "KtlsMode.Preferred.");
-        }
-
+        ThrowIfRequired(endpoint, reason, options);
         if (IsSwitchedOff(reason))
         {
             _logger.EndpointSwitchedOff(endpoint, reason);
@@ -97,11 +90,36 @@ internal sealed class KernelTlsServer
         }
     }
 
+    /// <summary>Throws if the options do not permit that an endpoint uses Kestrel's HTTPS middleware.</summary>
+    /// <exception cref="KtlsNotAvailableException">Kernel TLS is required.</exception>
+    public static void ThrowIfRequired(string endpoint, KtlsFallbackReason reason, KtlsOptions options)
+    {
+        if (options.Mode == KtlsMode.Required)
+        {
+            throw new KtlsNotAvailableException(
+                reason,
+                $"Kernel TLS is required but not available for {endpoint}: {reason}. See KtlsFallbackReason for how to fix it, or use "
+                + "KtlsMode.Preferred.");
+        }
+    }
+
     /// <summary>Does the same as <see cref="Refuse"/>, when it is too late to refuse.</summary>
     public void Report(string endpoint, KtlsFallbackReason reason)
     {
         KtlsEventSource.Log.Fallback(isServer: true, reason, endpoint);
-        _logger.EndpointStaysStock(endpoint, reason);
+        _logger.EndpointStaysStock(endpoint, reason, Advice.On(reason));
+    }
+
+    /// <summary>Returns whether kernel TLS is not requested, so that nothing is wrong.</summary>
+    public static bool IsSwitchedOff(KtlsFallbackReason reason) =>
+        reason is KtlsFallbackReason.NotEnabled or KtlsFallbackReason.DisabledByMode or KtlsFallbackReason.DisabledByToggle;
+
+    /// <summary>Returns how to change that these options leave connections to Kestrel's HTTPS middleware, or to OpenSSL, and details.</summary>
+    public static string RemedyOf(EngineChoice choice)
+    {
+        KtlsFallbackReason reason = choice.Engine == Engine.Managed ? choice.Reason : choice.KernelReason;
+        string detail = reason == KtlsFallbackReason.KestrelNotSupported ? KestrelInternals.Missing : Platform.DetailOf(reason);
+        return $"{Advice.On(reason)} {(choice.Engine == Engine.Managed ? choice.AppendTo(detail) : detail)}".TrimEnd();
     }
 
     private bool Decide()
@@ -113,7 +131,7 @@ internal sealed class KernelTlsServer
             return true;
         }
 
-        string detail = choice.AppendTo(reason == KtlsFallbackReason.KestrelNotSupported ? KestrelInternals.Missing : Platform.KnownDetail);
+        string detail = choice.AppendTo(reason == KtlsFallbackReason.KestrelNotSupported ? KestrelInternals.Missing : choice.Detail);
         if (Options.Mode == KtlsMode.Required)
         {
             throw new KtlsNotAvailableException(
@@ -129,12 +147,8 @@ internal sealed class KernelTlsServer
         else
         {
             KtlsEventSource.Log.Fallback(isServer: true, reason, detail);
-            _logger.NotAvailable(reason, detail);
         }
 
         return false;
     }
-
-    private static bool IsSwitchedOff(KtlsFallbackReason reason) =>
-        reason is KtlsFallbackReason.NotEnabled or KtlsFallbackReason.DisabledByMode or KtlsFallbackReason.DisabledByToggle;
 }

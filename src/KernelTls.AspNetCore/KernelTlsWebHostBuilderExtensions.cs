@@ -1,6 +1,7 @@
 using KernelTls;
 using KernelTls.AspNetCore;
 using KernelTls.AspNetCore.Transport;
+using KernelTls.Diagnostics;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
@@ -62,6 +63,7 @@ public static class KernelTlsWebHostBuilderExtensions
             return;
         }
 
+        StockHandshakeMonitor.IsKestrelReported = true;
         services.AddOptions();
         services.AddSingleton<IConfigureOptions<KtlsOptions>, HostOptionsSetup>();
         services.AddSingleton<KernelTlsServer>();
@@ -69,8 +71,9 @@ public static class KernelTlsWebHostBuilderExtensions
         services.AddSingleton<IPostConfigureOptions<KestrelServerOptions>>(s => s.GetRequiredService<EndpointSetup>());
         services.AddSingleton<IStartupFilter, RequestFilter>();
         services.AddSingleton<IStartupFilter, StockTlsFilter>();
-        services.AddHostedService<StockHandshakeReport>();
-        services.AddHostedService<WovenFallbackReport>();
+        services.AddSingleton<EndpointReport>();
+        services.AddHostedService(s => s.GetRequiredService<EndpointReport>());
+        services.AddHostedService<ProcessReport>();
 
         // Kestrel adds its own transport only if none is registered. Without this line, other kinds of endpoints would
         // have no transport.

@@ -1,3 +1,4 @@
+using System.Security.Authentication;
 using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore;
@@ -11,11 +12,11 @@ internal static partial class LogMessages
     [LoggerMessage(1, LogLevel.Debug, "Kernel TLS is switched off ({Reason}). HTTPS endpoints use the default SslStream-based TLS.")]
     public static partial void SwitchedOff(this ILogger logger, KtlsFallbackReason reason);
 
-    [LoggerMessage(2, LogLevel.Warning, "Kernel TLS is not available ({Reason}). HTTPS endpoints use the default SslStream-based TLS. {Detail}")]
-    public static partial void NotAvailable(this ILogger logger, KtlsFallbackReason reason, string detail);
+    [LoggerMessage(2, LogLevel.Information, "Kernel TLS is not available ({Reason}), and no endpoint uses https ({Addresses}). {Remedy}")]
+    public static partial void NotAvailable(this ILogger logger, KtlsFallbackReason reason, string addresses, string remedy);
 
-    [LoggerMessage(3, LogLevel.Warning, "{Endpoint} uses the default SslStream-based TLS: {Reason}.")]
-    public static partial void EndpointStaysStock(this ILogger logger, string endpoint, KtlsFallbackReason reason);
+    [LoggerMessage(3, LogLevel.Warning, "{Endpoint} uses the default SslStream-based TLS: {Reason}. {Remedy}")]
+    public static partial void EndpointStaysStock(this ILogger logger, string endpoint, KtlsFallbackReason reason, string remedy);
 
     [LoggerMessage(4, LogLevel.Information, "{Endpoint} uses kernel TLS.")]
     public static partial void EndpointServed(this ILogger logger, string endpoint);
@@ -41,15 +42,21 @@ internal static partial class LogMessages
     [LoggerMessage(12, LogLevel.Debug, "Connection {ConnectionId}: a file is copied instead of sent by sendfile, because a middleware replaced the response's writer.")]
     public static partial void FileIsCopied(this ILogger logger, string connectionId);
 
-    [LoggerMessage(14, LogLevel.Warning, "{Assembly} uses a stock SslStream for a connection to {Peer}, which the switch for kernel TLS does not affect. {Advice} This is reported once per process.")]
-    public static partial void StockStreamInUse(this ILogger logger, string assembly, string peer, string advice);
+    [LoggerMessage(14, LogLevel.Warning, "{Maker} uses a stock SslStream for a connection to {Peer}, which the switch for kernel TLS does not affect. {Remedy} This is reported once.")]
+    public static partial void StockStreamInUse(this ILogger logger, string maker, string peer, string remedy);
 
-    [LoggerMessage(13, LogLevel.Information, "{Endpoint} uses OpenSSL on the socket, without kernel TLS: {Reason}.")]
-    public static partial void EndpointServedByOpenSsl(this ILogger logger, string endpoint, KtlsFallbackReason reason);
+    [LoggerMessage(13, LogLevel.Information, "{Endpoint} uses OpenSSL on the socket, without kernel TLS: {Reason}. {Remedy}")]
+    public static partial void EndpointServedByOpenSsl(this ILogger logger, string endpoint, KtlsFallbackReason reason, string remedy);
 
     [LoggerMessage(15, LogLevel.Debug, "Connection {ConnectionId}: an HTTP/2 stream that Kestrel reuses was still marked as scheduled. It was repaired.")]
     public static partial void StreamRepaired(this ILogger logger, string connectionId);
 
     [LoggerMessage(16, LogLevel.Warning, "{Library} is woven, but uses the stock TLS ({Reason}): the stream between its SslStream and the socket is a {Stream}. This is reported once.")]
     public static partial void WovenLibraryStaysStock(this ILogger logger, string library, KtlsFallbackReason reason, string stream);
+
+    [LoggerMessage(17, LogLevel.Information, "{Library} is woven: its {Role} connections with {Protocol} use {Offload}. This is reported once.")]
+    public static partial void WovenLibraryServed(this ILogger logger, string library, string role, SslProtocols protocol, KtlsOffload offload);
+
+    [LoggerMessage(18, LogLevel.Information, "Kernel TLS is switched on, but no endpoint uses https ({Addresses}).")]
+    public static partial void NoHttpsEndpoint(this ILogger logger, string addresses);
 }

@@ -231,6 +231,7 @@ public partial class KtlsStream
     /// <summary>Chooses the engine from the options, the process-wide switches and the platform.</summary>
     internal static EngineChoice ChooseEngine(KtlsOptions options)
     {
+        StockHandshakeMonitor.Start();
         EngineChoice choice = EngineChoice.Requested(options.Mode, options.Fallback, Toggles.Kernel, Toggles.DirectOpenSsl);
         if (options.AllowSocketReuse)
         {
@@ -243,13 +244,7 @@ public partial class KtlsStream
         }
 
         Platform platform = Platform.Current;
-        choice = choice.Where(platform.KernelReason, platform.DirectReason);
-        if (choice.Engine != Engine.Managed && Toggles.Kernel == Toggle.On)
-        {
-            StockHandshakeMonitor.Start();
-        }
-
-        return choice;
+        return choice.Where(platform.KernelReason, platform.DirectReason);
     }
 
     private void FallBack(bool isServer, EngineChoice choice)
@@ -266,17 +261,19 @@ public partial class KtlsStream
         {
             KtlsEventSource.Log.Fallback(isServer, choice.Reason, detail, _options.Library);
             KtlsMeter.Fallback(isServer, KtlsOffload.Managed(choice));
-            if (_options.Library.Length != 0 && IsStreamInTheWay(choice))
-            {
-                WovenFallbacks.Add(_options.Library, InnerStreamName());
-            }
+            ProcessStatus.Fallbacks.Add(new FallbackKind(
+                isServer,
+                choice.Reason,
+                detail,
+                _options.Library,
+                _options.Library.Length != 0 && IsStreamInTheWay(choice) ? InnerStreamName() : ""));
         }
     }
 
     /// <summary>Returns details of the reasons: what the platform lacks, and the stream that is in the way.</summary>
     private string DetailOf(EngineChoice choice)
     {
-        string detail = choice.AppendTo(choice.Reason == KtlsFallbackReason.NotSocketStream ? "" : Platform.KnownDetail);
+        string detail = choice.AppendTo(choice.Reason == KtlsFallbackReason.NotSocketStream ? "" : choice.Detail);
         return IsStreamInTheWay(choice) ? $"{detail} The inner stream is a {InnerStreamName()}.".TrimStart() : detail;
     }
 

@@ -16,7 +16,7 @@ public partial class KtlsStream
         {
             session.Close(closesSocket: false);
             session.Dispose();
-            throw NotAvailable(missing, Platform.KnownDetail);
+            throw NotAvailable(missing, Platform.DetailOf(missing));
         }
 
         RuntimeInternals.Publish(this, session.Protocol, session.CipherSuite, session.ApplicationProtocol, inHandshake: false);

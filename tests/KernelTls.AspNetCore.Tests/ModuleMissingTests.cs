@@ -1,4 +1,5 @@
 using System.Security.Authentication;
+using KernelTls.Diagnostics;
 using KernelTls.Tests;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.Extensions.Logging;
@@ -32,7 +33,7 @@ public class ModuleMissingTests
             e => e.Category.StartsWith("KernelTls", StringComparison.Ordinal) && e.Level >= LogLevel.Information);
         Assert.Equal(KtlsPlatform.Probe().IsSupported ? LogLevel.Information : LogLevel.Warning, entry.Level);
         Assert.Contains(
-            KtlsPlatform.Probe().IsSupported ? " uses kernel TLS." : $"({KtlsPlatform.Probe().NotSupportedReason})",
+            KtlsPlatform.Probe().IsSupported ? " uses kernel TLS." : $" uses the default SslStream-based TLS: {KtlsPlatform.Probe().NotSupportedReason}. {Advice.On(KtlsPlatform.Probe().NotSupportedReason)}",
             entry.Message,
             StringComparison.Ordinal);
     }
@@ -57,8 +58,8 @@ public class ModuleMissingTests
             server.Events.Entries,
             e => e.Category.StartsWith("KernelTls", StringComparison.Ordinal) && e.Level >= LogLevel.Information);
         Assert.Equal(LogLevel.Information, entry.Level);
-        Assert.EndsWith(
-            KtlsPlatform.Probe().IsSupported ? " uses kernel TLS." : $" uses OpenSSL on the socket, without kernel TLS: {reason}.",
+        Assert.Contains(
+            KtlsPlatform.Probe().IsSupported ? " uses kernel TLS." : $" uses OpenSSL on the socket, without kernel TLS: {reason}. {Advice.On(reason)}",
             entry.Message,
             StringComparison.Ordinal);
     }

@@ -3,6 +3,7 @@ using System.Net;
 using System.Net.Security;
 using System.Net.Sockets;
 using System.Security.Authentication;
+using KernelTls.Diagnostics;
 using KernelTls.Tests;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
@@ -145,12 +146,12 @@ internal sealed class Server : IAsyncDisposable
     }
 
     /// <summary>
-    /// Asserts that the log has exactly one warning: an endpoint uses the default TLS, and the reason.
+    /// Asserts that the log has exactly one warning: an endpoint uses the default TLS, the reason and the remedy.
     /// </summary>
     public void AssertOneWarning(KtlsFallbackReason reason)
     {
         Log.Entry entry = Assert.Single(Events.Entries, e => e.Level > LogLevel.Information);
-        Assert.EndsWith($" uses the default SslStream-based TLS: {reason}.", entry.Message, StringComparison.Ordinal);
+        Assert.EndsWith($" uses the default SslStream-based TLS: {reason}. {Advice.On(reason)}", entry.Message, StringComparison.Ordinal);
     }
 
     /// <summary>Connects a stock SslStream without HTTP.</summary>

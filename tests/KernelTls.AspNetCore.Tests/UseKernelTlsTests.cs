@@ -58,7 +58,7 @@ public class UseKernelTlsTests
         Server.Log.Entry entry = Assert.Single(
             server.Events.Entries, e => e.Message.Contains("SslStream-based TLS, as configured", StringComparison.Ordinal));
         Assert.Equal(LogLevel.Debug, entry.Level);
-        Assert.Equal($"https://127.0.0.1:0 uses the default SslStream-based TLS, as configured ({KtlsFallbackReason.DisabledByMode}).", entry.Message);
+        Assert.Equal($"{server.Https.AbsoluteUri.TrimEnd('/')} uses the default SslStream-based TLS, as configured ({KtlsFallbackReason.DisabledByMode}).", entry.Message);
     }
 
     [Theory]

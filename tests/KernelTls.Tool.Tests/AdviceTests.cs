@@ -1,3 +1,5 @@
+using KernelTls.Diagnostics;
+
 namespace KernelTls.Tool.Tests;
 
 /// <summary>Tests that the tool and the document have advice for every reason.</summary>

@@ -162,6 +162,30 @@ public class EventSourceTests
         Assert.Equal(typeof(IOException).FullName, Assert.Single(listener.Events, e => e.EventName == "ConnectionFailed").Payload![0]);
     }
 
+    /// <summary>A session that begins late receives what has happened before it.</summary>
+    [Fact]
+    public async Task A_session_that_asks_receives_the_status_of_the_process()
+    {
+        await using TlsPair pair = await TlsPair.ConnectAsync(TlsMode.DirectOpenSsl, System.Security.Authentication.SslProtocols.Tls13);
+        await using KtlsStream stream = new(new NoSocket(), false, new KtlsOptions { Mode = KtlsMode.Disabled, Fallback = KtlsFallback.OpenSsl });
+        await Assert.ThrowsAnyAsync<IOException>(() => stream.AuthenticateAsClientAsync("localhost"));
+
+        using Listener quiet = new(EventLevel.Informational);
+        Assert.DoesNotContain(quiet.Events, e => e.EventName == "Status");
+        using Listener listener = new(EventLevel.Informational, asks: true);
+
+        object?[][] lines = [.. listener.Events.Where(e => e.EventName == "Status").Select(e => e.Payload!.ToArray())];
+        Assert.Equal("end", lines[^1][0]);
+        Assert.Equal(
+            ["DOTNET_SYSTEM_NET_SECURITY_KTLS", "DOTNET_SYSTEM_NET_SECURITY_DIRECT_OPENSSL"],
+            lines.Where(l => l[0] is "switch").Select(l => $"{l[1]}"));
+        Assert.Contains(
+            lines,
+            l => l is ["connections", "", "send=openssl (DisabledByMode) receive=openssl (DisabledByMode)", "client, Tls13", >= 1L]);
+        object?[] fallback = Assert.Single(lines, l => l is ["fallback", "", "NotSocketStream", ..] && $"{l[3]}".Contains("+NoSocket", StringComparison.Ordinal));
+        Assert.StartsWith($"client. {Advice.On(KtlsFallbackReason.NotSocketStream)}", $"{fallback[3]}", StringComparison.Ordinal);
+    }
+
     [Fact]
     public void The_manifest_can_be_made() =>
         Assert.NotNull(EventSource.GenerateManifest(typeof(KtlsEventSource), null, EventManifestOptions.Strict));
@@ -175,11 +199,14 @@ public class EventSourceTests
         /// <summary>Begins to listen.</summary>
         /// <param name="level">The lowest level of events.</param>
         /// <param name="counterInterval">The seconds between two reports of the counters, or 0 for none.</param>
-        public Listener(EventLevel level, int counterInterval = 0) => EnableEvents(
+        /// <param name="asks">Whether to ask for the status of the process.</param>
+        public Listener(EventLevel level, int counterInterval = 0, bool asks = false) => EnableEvents(
             KtlsEventSource.Log,
             level,
             EventKeywords.None,
-            counterInterval > 0 ? new Dictionary<string, string?> { ["EventCounterIntervalSec"] = $"{counterInterval}" } : null);
+            counterInterval > 0 ? new Dictionary<string, string?> { ["EventCounterIntervalSec"] = $"{counterInterval}" }
+            : asks ? new Dictionary<string, string?> { [KtlsEventSource.StatusArgument] = "1" }
+            : null);
 
         public ConcurrentQueue<EventWrittenEventArgs> Events { get; } = new();
 

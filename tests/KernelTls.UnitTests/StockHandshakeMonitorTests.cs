@@ -18,16 +18,91 @@ public class StockHandshakeMonitorTests
     private readonly ConcurrentQueue<StockHandshake> _found = new();
 
     [Fact]
-    public async Task The_first_stock_handshake_is_found_with_the_assembly_that_started_it()
+    public async Task Each_kind_of_stock_handshake_is_found_once_with_the_code_that_started_it()
+    {
+        ManualTime time = new();
+        using StockHandshakeMonitor monitor = new(_found.Enqueue, time);
+
+        await ShakeHandsAsync(TlsMode.Stock);
+        time.Advance(TimeSpan.FromHours(1));
+        await ShakeHandsAsync(TlsMode.Stock);
+
+        Assert.Equal([false, true], _found.Select(f => f.IsServer).Order());
+        Assert.All(_found, f => Assert.Equal("KernelTls.UnitTests", f.Assembly));
+        Assert.All(_found, f => Assert.Equal(f.IsServer ? "" : "localhost", f.TargetHost));
+        Assert.All(_found, f => Assert.StartsWith("KernelTls.", f.Caller, StringComparison.Ordinal));
+        Assert.All(_found, f => Assert.Contains("<KernelTlsWeave Include=\"KernelTls.UnitTests\" />", f.Remedy, StringComparison.Ordinal));
+    }
+
+    /// <summary>The first handshake of a process is of one kind, and that of a library that it uses later of another one.</summary>
+    [Fact]
+    public async Task A_kind_that_comes_later_is_found_beside_one_that_never_stops()
+    {
+        ManualTime time = new();
+        using StockHandshakeMonitor monitor = new(_found.Enqueue, time);
+        for (int i = 0; i < 3 * StackBudget.Savings; i++)
+        {
+            StartStock("busy");
+        }
+
+        using HttpClient client = new(new SocketsHttpHandler
+        {
+            ConnectCallback = (_, _) => ValueTask.FromResult<Stream>(new MemoryStream()),
+        });
+        await Assert.ThrowsAsync<HttpRequestException>(() => client.GetAsync(new Uri("https://rare/")));
+
+        Assert.Equal(["KernelTls.UnitTests", "System.Net.Http"], _found.Select(f => f.Assembly));
+    }
+
+    /// <summary>SmtpClient is code of the framework, on a stack that shows who called it.</summary>
+    [Fact]
+    public async Task A_connection_of_the_framework_names_the_assembly_that_called_it()
     {
         using StockHandshakeMonitor monitor = new(_found.Enqueue);
+        using TcpListener server = new(System.Net.IPAddress.Loopback, 0);
+        server.Start();
+        Task serving = Task.Run(async () =>
+        {
+            using TcpClient accepted = await server.AcceptTcpClientAsync();
+            await using NetworkStream stream = accepted.GetStream();
+            using StreamReader reader = new(stream, leaveOpen: true);
+            foreach (string answer in (string[])["220 hello", "250-hello\r\n250 STARTTLS", "220 go"])
+            {
+                await stream.WriteAsync(System.Text.Encoding.ASCII.GetBytes(answer + "\r\n"));
+                if (!answer.StartsWith("220 go", StringComparison.Ordinal))
+                {
+                    await reader.ReadLineAsync();
+                }
+            }
+        });
 
-        await ShakeHandsAsync(TlsMode.Stock);
-        await ShakeHandsAsync(TlsMode.Stock);
+        await Task.Run(() =>
+        {
+            using System.Net.Mail.SmtpClient client = new("127.0.0.1", ((System.Net.IPEndPoint)server.LocalEndpoint).Port) { EnableSsl = true };
+            Assert.ThrowsAny<Exception>(() => client.Send("a@example.com", "b@example.com", "", ""));
+        }).InTime("the mail's failure");
+        await serving.InTime("the server's end");
 
-        StockHandshake first = Assert.Single(_found);
-        Assert.Equal("KernelTls.UnitTests", first.Assembly);
-        Assert.Equal(first.IsServer ? "" : "localhost", first.TargetHost);
+        StockHandshake found = Assert.Single(_found);
+        Assert.Equal(("System.Net.Mail", "KernelTls.UnitTests"), (found.Assembly, found.Origin));
+        Assert.Contains("MailKit", found.Remedy, StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public void A_second_has_one_look_at_the_stack_and_ten_can_be_saved_up()
+    {
+        ManualTime time = new();
+        StackBudget budget = new(time);
+        int host = 0;
+
+        Assert.Equal(StackBudget.Savings, Enumerable.Range(0, 1000).Count(_ => budget.TryTake(false, $"{host++}")));
+        time.Advance(TimeSpan.FromSeconds(1));
+        Assert.Equal(1, Enumerable.Range(0, 1000).Count(_ => budget.TryTake(false, $"{host++}")));
+        time.Advance(TimeSpan.FromHours(1));
+        Assert.Equal(StackBudget.Savings, Enumerable.Range(0, 1000).Count(_ => budget.TryTake(false, $"{host++}")));
+
+        time.Advance(TimeSpan.FromHours(1));
+        Assert.Equal(1, Enumerable.Range(0, 1000).Count(_ => budget.TryTake(true, "")));
     }
 
     [Fact]
@@ -39,7 +114,7 @@ public class StockHandshakeMonitorTests
         Assert.Empty(_found);
 
         await ShakeHandsAsync(TlsMode.Stock);
-        Assert.Single(_found);
+        Assert.Equal(2, _found.Count);
     }
 
     [Fact]
@@ -57,7 +132,7 @@ public class StockHandshakeMonitorTests
         Assert.Empty(_found);
 
         await ShakeHandsAsync(TlsMode.Stock);
-        Assert.Single(_found);
+        Assert.Equal(2, _found.Count);
     }
 
     [Fact]
@@ -72,8 +147,8 @@ public class StockHandshakeMonitorTests
         await Assert.ThrowsAsync<HttpRequestException>(() => client.GetAsync(new Uri("https://localhost/")));
 
         StockHandshake first = Assert.Single(_found);
-        Assert.Equal(new StockHandshake(false, "localhost", "System.Net.Http"), first);
-        Assert.Contains("UseKernelTls", StockHandshakeMonitor.Advice(first), StringComparison.Ordinal);
+        Assert.Equal((false, "localhost", "System.Net.Http"), (first.IsServer, first.TargetHost, first.Assembly));
+        Assert.Contains("UseKernelTls", first.Remedy, StringComparison.Ordinal);
     }
 
     /// <summary>
@@ -93,6 +168,12 @@ public class StockHandshakeMonitorTests
         });
 
         Assert.Single(_found);
+    }
+
+    private static void StartStock(string host)
+    {
+        using SslStream stock = new(new MemoryStream());
+        Assert.ThrowsAny<IOException>(() => stock.AuthenticateAsClient(host));
     }
 
     private static async Task ShakeHandsAsync(TlsMode mode)

@@ -11,6 +11,9 @@ namespace KernelTls.Diagnostics;
 [EventSource(Name = "KernelTls")]
 internal sealed class KtlsEventSource : EventSource
 {
+    /// <summary>The argument of a session that makes this source write the status of the process.</summary>
+    public const string StatusArgument = "KernelTlsStatus";
+
     private long _handshakes;
     private long _failedHandshakes;
     private long _connections;
@@ -41,9 +44,10 @@ internal sealed class KtlsEventSource : EventSource
             Interlocked.Increment(ref _fallbacks);
         }
 
+        KtlsOffload offload = session.Offload;
+        ProcessStatus.Connections.Add(new ConnectionKind(session.Settings.IsServer, session.Protocol, offload, session.Library));
         if (IsEnabled(EventLevel.Informational, EventKeywords.None))
         {
-            KtlsOffload offload = session.Offload;
             HandshakeCompleted(
                 session.Settings.IsServer,
                 session.Protocol.ToString(),
@@ -109,14 +113,14 @@ internal sealed class KtlsEventSource : EventSource
 
     /// <summary>
     /// Reports that SslStream performed a handshake although kernel TLS is switched on for the process. Written once
-    /// per process.
+    /// for each kind.
     /// </summary>
-    [Event(7, Level = EventLevel.Warning)]
-    public void StockHandshake(bool isServer, string targetHost, string assembly)
+    [NonEvent]
+    public void StockHandshake(StockHandshake kind)
     {
         if (IsEnabled(EventLevel.Warning, EventKeywords.None))
         {
-            WriteEvent(7, isServer, targetHost, assembly);
+            StockHandshake(kind.IsServer, kind.TargetHost, kind.Assembly, kind.Caller, kind.Origin);
         }
     }
 
@@ -164,6 +168,11 @@ internal sealed class KtlsEventSource : EventSource
     {
         if (command.Command == EventCommand.Enable)
         {
+            if (command.Arguments?.ContainsKey(StatusArgument) == true)
+            {
+                WriteStatus();
+            }
+
             _counters ??=
             [
                 Count("handshakes", "Handshakes", () => Interlocked.Read(ref _handshakes)),
@@ -176,6 +185,18 @@ internal sealed class KtlsEventSource : EventSource
         }
 
         DiagnosticCounter Count(string name, string title, Func<double> read) => new PollingCounter(name, this, read) { DisplayName = title };
+    }
+
+    /// <summary>Writes what has happened before somebody listened, to all listeners.</summary>
+    [NonEvent]
+    private void WriteStatus()
+    {
+        foreach ((StatusEntry entry, long count) in ProcessStatus.Read())
+        {
+            Status(entry.What, entry.Subject, entry.State, entry.Detail, count);
+        }
+
+        Status("end", "", "", "", 0);
     }
 
     [Event(1, Level = EventLevel.Informational, Version = 1)]
@@ -195,4 +216,12 @@ internal sealed class KtlsEventSource : EventSource
 
     [Event(6, Level = EventLevel.Warning)]
     private void ConnectionFailed(string exceptionType, string message) => WriteEvent(6, exceptionType, message);
+
+    [Event(7, Level = EventLevel.Warning, Version = 1)]
+    private void StockHandshake(bool isServer, string targetHost, string assembly, string caller, string origin) =>
+        WriteEvent(7, isServer, targetHost, assembly, caller, origin);
+
+    [Event(9, Level = EventLevel.Informational)]
+    private void Status(string what, string subject, string state, string detail, long count) =>
+        WriteEvent(9, what, subject, state, detail, count);
 }

@@ -32,6 +32,9 @@ internal readonly record struct EngineChoice(KtlsFallbackReason KernelReason, Kt
         : KtlsEventSource.IsChoice(KernelReason) && !KtlsEventSource.IsChoice(OpenSslReason) ? OpenSslReason
         : KernelReason;
 
+    /// <summary>Gets what the platform lacks, or the setting that is wrong, if that is the reason; otherwise an empty string.</summary>
+    public string Detail => Platform.DetailOf(Reason);
+
     /// <summary>
     /// Returns what the application and the operator request, before platform, socket and options are checked.
     /// </summary>

@@ -48,9 +48,16 @@ internal sealed class Platform
     public string Detail { get; private init; } = "";
 
     /// <summary>
-    /// Gets the detail if the platform was already detected. A process with kernel TLS switched off never detects it.
+    /// Gets the platform if it was already detected, or null. A process with kernel TLS switched off never detects it.
     /// </summary>
-    public static string KnownDetail => s_current.IsKnown ? s_current.Value.Detail : "";
+    public static Platform? Known => s_current.IsKnown ? s_current.Value : null;
+
+    /// <summary>
+    /// Returns what the platform lacks, or the setting that is wrong, if that is this reason; otherwise an empty string.
+    /// </summary>
+    public static string DetailOf(KtlsFallbackReason reason) => reason == KtlsFallbackReason.ToggleInvalid
+        ? Toggles.InvalidDetail
+        : Known is { } known && (reason == known.KernelReason || reason == known.DirectReason) ? known.Detail : "";
 
     /// <summary>
     /// Gets a value that indicates whether the next key of either end can be installed in the kernel: Linux 6.14 with

@@ -34,6 +34,21 @@ internal static class Toggles
     /// </summary>
     public static bool AreOn { get; } = IsAnyOn(Kernel, DirectOpenSsl);
 
+    /// <summary>Gets the setting behind <see cref="Kernel"/>, such as the variable with its value, or an empty string.</summary>
+    public static string KernelSource => SourceOf(KernelVariable) is { Length: > 0 } variable ? variable
+        : Kernel == Toggle.Unset ? ""
+        : $"the AppContext switch {KernelSwitch}";
+
+    /// <summary>Gets the setting behind <see cref="DirectOpenSsl"/>, or an empty string.</summary>
+    public static string DirectSource => SourceOf(DirectVariable);
+
+    /// <summary>Gets the variables with a value that is not known, for messages, or an empty string.</summary>
+    public static string InvalidDetail => string.Join(
+        " ",
+        from source in new[] { Kernel == Toggle.Invalid ? KernelSource : "", DirectOpenSsl == Toggle.Invalid ? DirectSource : "" }
+        where source.Length != 0
+        select $"{source}: expected 1, true, 0 or false.");
+
     internal static bool IsAnyOn(Toggle kernel, Toggle directOpenSsl) =>
         kernel != Toggle.Off && (kernel != Toggle.Unset || directOpenSsl is Toggle.On or Toggle.Invalid);
 
@@ -47,6 +62,9 @@ internal static class Toggles
 
         return appContextSwitch.Value ? Toggle.On : Toggle.Off;
     }
+
+    private static string SourceOf(string variable) =>
+        Environment.GetEnvironmentVariable(variable) is { Length: > 0 } value ? $"{variable}={value}" : "";
 
     private static Toggle Parse(string? value) => value switch
     {

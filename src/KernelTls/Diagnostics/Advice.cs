@@ -1,4 +1,4 @@
-namespace KernelTls.Tool;
+namespace KernelTls.Diagnostics;
 
 /// <summary>
 /// Provides the meaning of each fallback reason and how to fix it, in a sentence or two. docs/troubleshooting.md has
@@ -6,7 +6,7 @@ namespace KernelTls.Tool;
 /// </summary>
 internal static class Advice
 {
-    /// <summary>The advice for reasons that this version of the tool does not know.</summary>
+    /// <summary>The advice for reasons that this version does not know, such as those of a newer library in `ktls`.</summary>
     public const string Unknown = "See the remarks on this value of KtlsFallbackReason.";
 
     public static string On(KtlsFallbackReason reason) => reason switch
