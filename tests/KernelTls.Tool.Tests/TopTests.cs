@@ -19,7 +19,7 @@ public class TopTests
         using Ktls top = Ktls.Start("top", "--json", "--interval", "0.2", "--process", $"{Environment.ProcessId}");
         JsonElement frame = await FrameAsync(top);
         Schema.AssertMembers(frame, "time", "seconds", "counters", "perSecond", "process", "ended");
-        Schema.AssertMembers(frame.GetProperty("process"), "processId", "handshakes", "fallbacks", "fallbackDetails", "failures", "others", "counters");
+        Schema.AssertMembers(frame.GetProperty("process"), "processId", "status", "handshakes", "fallbacks", "fallbackDetails", "failures", "others", "counters");
         Assert.Equal($"{Environment.ProcessId}", frame.Text("process", "processId"));
         Assert.Equal(0, frame.GetProperty("process").GetProperty("handshakes").GetArrayLength());
 

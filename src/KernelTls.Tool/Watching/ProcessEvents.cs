@@ -13,6 +13,11 @@ internal sealed class ProcessEvents(int processId)
     private readonly SortedDictionary<string, long> _failures = new(StringComparer.Ordinal);
     private readonly SortedDictionary<string, long> _others = new(StringComparer.Ordinal);
     private readonly SortedDictionary<string, double> _counters = new(StringComparer.Ordinal);
+    private readonly TaskCompletionSource _hasStatus = new(TaskCreationOptions.RunContinuationsAsynchronously);
+    private readonly List<StatusLine> _status = [];
+
+    /// <summary>Gets a task that completes when the process has told its status. Processes without the library never do.</summary>
+    public Task HasStatus => _hasStatus.Task;
 
     /// <summary>Adds one event of the event source.</summary>
     public void Add(TraceEvent e)
@@ -33,6 +38,9 @@ internal sealed class ProcessEvents(int processId)
                     break;
                 case "HandshakeFailed":
                     Count(_failures, Text(e, "exceptionType"));
+                    break;
+                case "Status":
+                    TakeStatus(e);
                     break;
                 case "EventCounters":
                     TakeCounter(e);
@@ -55,6 +63,7 @@ internal sealed class ProcessEvents(int processId)
         {
             return new Snapshot(
                 processId,
+                [.. _status],
                 [.. _connections.OrderByDescending(c => c.Value).Select(c =>
                     new Connections(c.Key.Role, c.Key.Protocol, c.Key.Cipher, c.Key.Send, c.Key.Receive, c.Key.Library, c.Value))],
                 new SortedDictionary<string, long>(_fallbacks, StringComparer.Ordinal),
@@ -74,6 +83,19 @@ internal sealed class ProcessEvents(int processId)
     private static string Text(TraceEvent e, string name) => Convert.ToString(e.PayloadByName(name), CultureInfo.InvariantCulture) ?? "";
 
     private static string Path(string path, string reason) => reason is "None" or "" ? path : $"{path} ({reason})";
+
+    private void TakeStatus(TraceEvent e)
+    {
+        if (Text(e, "what") == "end")
+        {
+            _hasStatus.TrySetResult();
+        }
+        else if (!_hasStatus.Task.IsCompleted)
+        {
+            _status.Add(new StatusLine(
+                Text(e, "what"), Text(e, "subject"), Text(e, "state"), Text(e, "detail"), Convert.ToInt64(e.PayloadByName("count"), CultureInfo.InvariantCulture)));
+        }
+    }
 
     private void TakeCounter(TraceEvent e)
     {
@@ -103,8 +125,22 @@ internal sealed class ProcessEvents(int processId)
     /// <param name="Count">The number of connections.</param>
     internal sealed record Fallback(string Reason, string Detail, string Library, long Count);
 
+    /// <summary>Contains a line of the status that the process had when the watch began.</summary>
+    /// <param name="What">The kind of line: switch, platform, endpoint, connections, fallback or stock.</param>
+    /// <param name="Subject">The switch, endpoint or assembly, or empty.</param>
+    /// <param name="State">What is on, or the reason why it is not.</param>
+    /// <param name="Detail">More about it: the role, the stream, the remedy; or empty.</param>
+    /// <param name="Count">The number of connections, or 0 where they are not counted.</param>
+    internal sealed record StatusLine(string What, string Subject, string State, string Detail, long Count)
+    {
+        /// <summary>Returns the line without its kind.</summary>
+        public override string ToString() =>
+            $"{(Subject.Length == 0 ? "" : $"{Subject}: ")}{(Count == 0 ? "" : $"{Count.ToString(CultureInfo.InvariantCulture)} × ")}{State}{(Detail.Length == 0 ? "" : $"; {Detail}")}";
+    }
+
     /// <summary>Contains the counts at one time.</summary>
     /// <param name="ProcessId">The process.</param>
+    /// <param name="Status">What the process had on when the watch began, and what not, and why.</param>
     /// <param name="Handshakes">The handshakes, by result.</param>
     /// <param name="Fallbacks">The connections that the base class served, by reason.</param>
     /// <param name="FallbackDetails">The same connections, by reason, detail and library.</param>
@@ -113,6 +149,7 @@ internal sealed class ProcessEvents(int processId)
     /// <param name="Counters">The process's event counters, as last reported.</param>
     internal sealed record Snapshot(
         int ProcessId,
+        IReadOnlyList<StatusLine> Status,
         IReadOnlyList<Connections> Handshakes,
         IReadOnlyDictionary<string, long> Fallbacks,
         IReadOnlyList<Fallback> FallbackDetails,

@@ -1,4 +1,5 @@
 using System.Diagnostics.Tracing;
+using KernelTls.Diagnostics;
 using Microsoft.Diagnostics.NETCore.Client;
 using Microsoft.Diagnostics.Tracing;
 
@@ -37,6 +38,7 @@ internal sealed class ProcessWatch : IAsyncDisposable
         Dictionary<string, string> arguments = new()
         {
             ["EventCounterIntervalSec"] = Math.Max(1, (int)interval.TotalSeconds).ToString(System.Globalization.CultureInfo.InvariantCulture),
+            [KtlsEventSource.StatusArgument] = "1",
         };
         EventPipeProvider provider = new(Provider, EventLevel.Informational, (long)EventKeywords.All, arguments);
         try

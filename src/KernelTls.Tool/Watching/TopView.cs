@@ -8,6 +8,8 @@ namespace KernelTls.Tool.Watching;
 /// <summary>Shows samples: each replaces the previous one on a terminal, and follows it in redirected output.</summary>
 internal sealed class TopView(Terminal terminal)
 {
+    private int _statusLines;
+
     /// <summary>Shows the samples.</summary>
     /// <param name="frames">The samples, up to the last one.</param>
     public async Task ShowAsync(IAsyncEnumerable<TopFrame> frames)
@@ -47,6 +49,12 @@ internal sealed class TopView(Terminal terminal)
             return;
         }
 
+        foreach (ProcessEvents.StatusLine line in process.Status.Skip(_statusLines))
+        {
+            terminal.Line($"{time} process {process.ProcessId}: before: {line.What}: {line}");
+        }
+
+        _statusLines = process.Status.Count;
         foreach (ProcessEvents.Connections c in process.Handshakes)
         {
             terminal.Line($"{time} process {process.ProcessId}: {c.Count} {c.Role} {c.Protocol} {c.CipherSuite} send={c.Send} receive={c.Receive}{(c.Library.Length == 0 ? "" : $" library={c.Library}")}");
@@ -77,6 +85,12 @@ internal sealed class TopView(Terminal terminal)
 
         if (frame.Process is { } process)
         {
+            if (process.Status.Count > 0)
+            {
+                parts.Add(new Text($"Process {process.ProcessId} before the watch began"));
+                parts.AddRange(process.Status.Select(l => new Text(Terminal.Harmless($"{l.What}: {l}"))));
+            }
+
             parts.Add(new Text($"Process {process.ProcessId}{(frame.Ended ? ", which has ended" : "")}: handshakes since the watch began"));
             parts.Add(terminal.NewTable(
                 ["count", "role", "version", "cipher suite", "send", "receive", "library"],
