@@ -20,6 +20,9 @@ public sealed class WeavePackages : WeaveTask
     /// <summary>Gets or sets those of their files that are for one platform; native ones are left alone.</summary>
     public ITaskItem[] PlatformFiles { get; set; } = [];
 
+    /// <summary>Gets or sets the references to files, which <see cref="WeaveReferences"/> weaves.</summary>
+    public ITaskItem[] References { get; set; } = [];
+
     /// <summary>Gets or sets the projects that this one references.</summary>
     public ITaskItem[] Projects { get; set; } = [];
 
@@ -149,6 +152,11 @@ public sealed class WeavePackages : WeaveTask
     {
         foreach (string name in selection.Named.Where(n => !_found.Contains(n) && !n.Equals(ProjectAssembly, StringComparison.OrdinalIgnoreCase)))
         {
+            if (References.Any(r => NamesOf(r).Contains(name, StringComparer.OrdinalIgnoreCase)))
+            {
+                continue;
+            }
+
             if (Projects.Any(p => NameOf(p).Equals(name, StringComparison.OrdinalIgnoreCase)))
             {
                 Warn("KTLSW006", $"{name} is another project, so this item does nothing. That project weaves its assembly if it has <KernelTlsWeave Include=\"$(AssemblyName)\" /> itself.");
@@ -171,6 +179,10 @@ public sealed class WeavePackages : WeaveTask
     private static bool IsAssembly(ITaskItem item) => item.ItemSpec.EndsWith(".dll", StringComparison.OrdinalIgnoreCase);
 
     private static bool IsNative(ITaskItem item) => item.GetMetadata("AssetType") == "native";
+
+    /// <summary>Returns the names that a reference may have: a path, the name of an assembly with or without its version, and its file's.</summary>
+    private static string[] NamesOf(ITaskItem reference) =>
+        [NameOf(reference), reference.ItemSpec.Split(',')[0].Trim(), Path.GetFileNameWithoutExtension(reference.GetMetadata("HintPath"))];
 
     private static string NameOf(ITaskItem item) => Path.GetFileNameWithoutExtension(item.ItemSpec);
 }

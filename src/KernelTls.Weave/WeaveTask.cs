@@ -8,7 +8,6 @@ namespace KernelTls.Weave;
 public abstract class WeaveTask : Microsoft.Build.Utilities.Task
 {
     /// <summary>Gets or sets the names of assemblies, with the exceptions from <c>All</c> in the metadata <c>Except</c>.</summary>
-    [Required]
     public ITaskItem[] Wanted { get; set; } = [];
 
     /// <summary>Gets or sets the name of the project's own assembly.</summary>

@@ -87,7 +87,7 @@ public class PublishTests(Workshop workshop)
         using WebServer server = await WebServer.StartAsync(Path.Combine(web, "web.dll"), (Application.KernelVariable, "1"));
         Assert.Equal("Hello World!", await server.GetAsync("/", "2.0"));
         Assert.Contains(
-            "Kernel TLS is not available (NativeLibraryMissing)", await server.Process.KillAsync(), StringComparison.Ordinal);
+            "uses the default SslStream-based TLS: NativeLibraryMissing. ", await server.Process.KillAsync(), StringComparison.Ordinal);
     }
 
     /// <summary>

@@ -34,7 +34,7 @@ public class ZeroCodeTests(Workshop workshop)
             after.ReceiveSoftware - before.ReceiveSoftware, kernel && s_receives ? 2 : 0, kernel && s_receives ? long.MaxValue : 0);
         Assert.Equal(0, after.DecryptError - before.DecryptError);
         Assert.Contains(
-            kernel ? " uses kernel TLS." : $"Kernel TLS is not available ({KtlsPlatform.Probe().NotSupportedReason})",
+            kernel ? " uses kernel TLS." : $" uses the default SslStream-based TLS: {KtlsPlatform.Probe().NotSupportedReason}.",
             await server.Process.KillAsync(),
             StringComparison.Ordinal);
     }
@@ -82,7 +82,7 @@ public class ZeroCodeTests(Workshop workshop)
         // Without kernel TLS the log reports only that.
         string[] reports = [.. (await server.Process.KillAsync()).Split('\n').Where(l => l.Contains("stock SslStream", StringComparison.Ordinal))];
         Assert.Equal(KtlsPlatform.Probe().IsSupported ? 1 : 0, reports.Length);
-        Assert.All(reports, r => Assert.Contains("System.Net.Http uses a stock SslStream for a connection to 127.0.0.1", r, StringComparison.Ordinal));
+        Assert.All(reports, r => Assert.Contains("System.Net.Http (System.Net.Http.ConnectHelper) uses a stock SslStream for a connection to 127.0.0.1", r, StringComparison.Ordinal));
         Assert.All(reports, r => Assert.Contains("UseKernelTls", r, StringComparison.Ordinal));
     }
 
