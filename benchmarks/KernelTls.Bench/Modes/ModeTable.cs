@@ -8,6 +8,9 @@ internal static class ModeTable
 {
     public const string Floor = "plain";
     public const string Stock = "sslstream";
+
+    /// <summary>The stock stream in a process that watches for stock handshakes: what the watch costs each of them.</summary>
+    public const string Watched = "sslstream-watched";
     public const string Opponent = "poc";
     public const string Direct = "direct";
     public const string DirectClient = "direct-client";
@@ -46,6 +49,7 @@ internal static class ModeTable
     [
         (Floor, (_, _, _) => new PlainMode()),
         (Stock, (_, certificates, resume) => new SslStreamMode(certificates, resume)),
+        (Watched, (_, certificates, resume) => new WatchedSslStreamMode(certificates, resume)),
         (Direct, KtlsStreamMode.Direct),
         (Opponent, (_, certificates, resume) => new PocMode(certificates, resume)),
         (TlsSession, (_, certificates, resume) => new TlsSessionMode(certificates, resume)),

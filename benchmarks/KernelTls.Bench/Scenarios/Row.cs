@@ -22,6 +22,7 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
     private static readonly string[] s_connectionModes = ["plain", "sslstream", "direct", "poc", "ktls", "ktls-nopad"];
     private static readonly string[] s_streamModes = SocketSession.IsSupported ? [.. s_connectionModes, ModeTable.TlsSession] : s_connectionModes;
     private static readonly string[] s_telemetryModes = [.. s_streamModes, ModeTable.KernelWithoutTelemetry];
+    private static readonly string[] s_stockModes = ["sslstream", ModeTable.Watched];
     private static readonly string[] s_httpModes = ["plain", "sslstream", "poc", "ktls", "ktls-client", "ktls-server"];
 
     private static readonly string[] s_loadModes = ["plain", "sslstream", "direct", "ktls", "ktls-client", "ktls-server"];
@@ -72,6 +73,8 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
         Stream("stream-get-64k", 64 + 64 * Kilobyte, mode => new Exchange(mode, 64 * Kilobyte, operationsPerRound: 80)),
         Connection("stream-connclose", resumes: false) with { Modes = s_telemetryModes },
         Connection("stream-connclose-resumed", resumes: true).WithoutTlsSession(),
+        Connection("stock-connclose", resumes: false) with { Modes = s_stockModes, PossibleModes = s_stockModes },
+        Connection("stock-connclose-resumed", resumes: true) with { Modes = s_stockModes, PossibleModes = s_stockModes },
         Mutual("mtls-connclose", resumes: false),
         Mutual("mtls-connclose-resumed", resumes: true),
         Stream("stream-sendfile-4m", 64 + FileSize, mode => new FileExchange(mode, FileSize)).WithoutTlsSession(),
