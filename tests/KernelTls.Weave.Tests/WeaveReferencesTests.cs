@@ -1,5 +1,6 @@
 using KernelTls.Tests;
 using Microsoft.Build.Framework;
+using Microsoft.Build.Utilities;
 
 namespace KernelTls.Weave.Tests;
 
@@ -18,7 +19,7 @@ public sealed class WeaveReferencesTests : IDisposable
     [InlineData("All")]
     public void A_referenced_file_is_woven_in_a_copy_that_keeps_its_metadata(string wanted)
     {
-        WeaveReferences task = Task([Build.Item(wanted)], files: [Assembly("One", ("Private", "true")), Assembly("Two", ("NuGetPackageId", "Two"))]);
+        WeaveReferences task = Create([Build.Item(wanted)], files: [Assembly("One", ("Private", "true")), Assembly("Two", ("NuGetPackageId", "Two"))]);
 
         Assert.True(task.Execute());
 
@@ -31,7 +32,7 @@ public sealed class WeaveReferencesTests : IDisposable
         Assert.Empty(_build.Warnings);
 
         _build.Messages.Clear();
-        Assert.True(Task([Build.Item(wanted)], files: [Build.Item(_directory["One.dll"])]).Execute());
+        Assert.True(Create([Build.Item(wanted)], files: [Build.Item(_directory["One.dll"])]).Execute());
         Assert.Equal("KernelTls.Weave: One: 1 place, woven before", _build.Messages[0]);
     }
 
@@ -65,7 +66,7 @@ public sealed class WeaveReferencesTests : IDisposable
     [InlineData(false, null, null)]
     public void An_item_of_a_library_project_is_a_warning_of_the_application_that_does_not_have_it(bool isApplication, string? wanted, string? warning)
     {
-        WeaveReferences task = Task(wanted is null ? [] : [Build.Item(wanted)], projects: [Project("Lib", "lib;Npgsql", isWoven: true)]);
+        WeaveReferences task = Create(wanted is null ? [] : [Build.Item(wanted)], projects: [Project("Lib", "lib;Npgsql", isWoven: true)]);
         task.IsApplication = isApplication;
 
         Assert.True(task.Execute());
@@ -80,7 +81,7 @@ public sealed class WeaveReferencesTests : IDisposable
     [InlineData("Lib", false, false)]
     public void A_project_that_All_does_not_include_is_a_warning(string except, bool isWoven, bool warns)
     {
-        WeaveReferences task = Task([Build.Item("All", ("Except", except))], projects: [Project("Lib", "", isWoven)]);
+        WeaveReferences task = Create([Build.Item("All", ("Except", except))], projects: [Project("Lib", "", isWoven)]);
 
         Assert.True(task.Execute());
 
@@ -92,9 +93,9 @@ public sealed class WeaveReferencesTests : IDisposable
             _build.Warnings);
     }
 
-    private ITaskItem Project(string name, string items, bool isWoven)
+    private TaskItem Project(string name, string items, bool isWoven)
     {
-        ITaskItem project = Assembly(name, ("ReferenceSourceTarget", "ProjectReference"), ("KernelTlsWeave", items));
+        TaskItem project = Assembly(name, ("ReferenceSourceTarget", "ProjectReference"), ("KernelTlsWeave", items));
         if (isWoven)
         {
             File.WriteAllBytes(project.ItemSpec, Compiled.From(UsesStream, name).Weave().Image!);
@@ -103,13 +104,13 @@ public sealed class WeaveReferencesTests : IDisposable
         return project;
     }
 
-    private ITaskItem Assembly(string name, params (string, string)[] metadata)
+    private TaskItem Assembly(string name, params (string, string)[] metadata)
     {
         File.WriteAllBytes(_directory[$"{name}.dll"], Compiled.From(UsesStream, name).Image);
         return Build.Item(_directory[$"{name}.dll"], metadata);
     }
 
-    private WeaveReferences Task(ITaskItem[] wanted, ITaskItem[]? files = null, ITaskItem[]? projects = null) => new()
+    private WeaveReferences Create(ITaskItem[] wanted, ITaskItem[]? files = null, ITaskItem[]? projects = null) => new()
     {
         BuildEngine = _build,
         Wanted = wanted,

@@ -42,7 +42,7 @@ internal static class ProcessInfo
     private static bool UsesKernel(ProcessEvents.StatusLine line) => line.What switch
     {
         "endpoint" => line.State == "kernel TLS",
-        "connections" => line.State.Contains("=kernel", StringComparison.Ordinal) || line.State.Contains("=hardware", StringComparison.Ordinal),
+        "connections" => line.State.Contains("=kernel", StringComparison.Ordinal),
         _ => false,
     };
 

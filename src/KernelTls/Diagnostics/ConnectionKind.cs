@@ -5,7 +5,7 @@ namespace KernelTls.Diagnostics;
 /// <summary>Describes connections on OpenSSL with the same result.</summary>
 /// <param name="IsServer">Whether this end is the server.</param>
 /// <param name="Protocol">The negotiated version.</param>
-/// <param name="Offload">The data paths.</param>
+/// <param name="Offload">The data paths; the kernel's also where a device does its work.</param>
 /// <param name="Library">The assembly whose woven code created the streams, or an empty string.</param>
 internal sealed record ConnectionKind(bool IsServer, SslProtocols Protocol, KtlsOffload Offload, string Library) : IProcessKind
 {

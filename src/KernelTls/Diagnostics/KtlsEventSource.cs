@@ -44,10 +44,11 @@ internal sealed class KtlsEventSource : EventSource
             Interlocked.Increment(ref _fallbacks);
         }
 
-        KtlsOffload offload = session.Offload;
-        ProcessStatus.Connections.Add(new ConnectionKind(session.Settings.IsServer, session.Protocol, offload, session.Library));
+        // Without a query of the socket for the device.
+        ProcessStatus.Connections.Add(new ConnectionKind(session.Settings.IsServer, session.Protocol, planned, session.Library));
         if (IsEnabled(EventLevel.Informational, EventKeywords.None))
         {
+            KtlsOffload offload = session.Offload;
             HandshakeCompleted(
                 session.Settings.IsServer,
                 session.Protocol.ToString(),
