@@ -188,7 +188,7 @@ internal sealed class KtlsEventSource : EventSource
         DiagnosticCounter Count(string name, string title, Func<double> read) => new PollingCounter(name, this, read) { DisplayName = title };
     }
 
-    /// <summary>Writes what has happened before somebody listened, to all listeners.</summary>
+    /// <summary>Writes what has happened before the session, to all listeners.</summary>
     [NonEvent]
     private void WriteStatus()
     {
