@@ -40,7 +40,7 @@ public class StartupTests(Workshop workshop)
         [<EntryPoint>]
         let main args =
             let app = WebApplication.CreateBuilder(args).Build()
-            app.Start()
+            app.StartAsync().Wait()
             0
         """)]
     [InlineData("vb", """
@@ -48,7 +48,7 @@ public class StartupTests(Workshop workshop)
         Module Program
             Sub Main(args As String())
                 Dim app = WebApplication.CreateBuilder(args).Build()
-                app.Start()
+                app.StartAsync().Wait()
             End Sub
         End Module
         """)]
@@ -70,10 +70,10 @@ public class StartupTests(Workshop workshop)
     {
         using TemporaryDirectory directory = new();
         Write(directory, "file/file.csproj", Project("Microsoft.NET.Sdk", "<ImplicitUsings>enable</ImplicitUsings>", ""));
-        Write(directory, "file/File.cs", "using System.Net.Security; public static class FromFile { public static object Make() => new SslStream(Stream.Null); }");
+        Write(directory, "file/File.cs", "using System.Net.Security; public static class FromFile { public static object Make() => new SslStream(new MemoryStream()); }");
         Write(directory, "library/library.csproj", Project(
             "Microsoft.NET.Sdk", "<ImplicitUsings>enable</ImplicitUsings>", """<PackageReference Include="Npgsql" Version="10.0.3" /><KernelTlsWeave Include="Npgsql" />""" + Package("KernelTls.Weave")));
-        Write(directory, "library/Library.cs", "using System.Net.Security; public static class Library { public static object Make() => new SslStream(Stream.Null); }");
+        Write(directory, "library/Library.cs", "using System.Net.Security; public static class Library { public static object Make() => new SslStream(new MemoryStream()); }");
         Write(directory, "app/app.csproj", Project(
             "Microsoft.NET.Sdk",
             "<OutputType>Exe</OutputType><ImplicitUsings>enable</ImplicitUsings>",
