@@ -1,5 +1,4 @@
 using KernelTls.Diagnostics;
-using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore;
@@ -8,19 +7,15 @@ namespace KernelTls.AspNetCore;
 /// Logs which woven libraries use kernel TLS and which do not, and the stock streams of a process with kernel TLS switched on: each kind
 /// once.
 /// </summary>
-internal sealed class ProcessReport(ILogger<ProcessReport> logger) : BackgroundService
+internal sealed class ProcessReport(ILogger<ProcessReport> logger) : HostedReport
 {
     /// <inheritdoc/>
-    protected override async Task ExecuteAsync(CancellationToken stoppingToken)
-    {
-        // The tasks end by cancellation, at the end of the host, also of one whose start has failed. That is no failure of this service.
-        await Task.WhenAll(LogConnectionsAsync(stoppingToken), LogFallbacksAsync(stoppingToken), LogStockHandshakesAsync(stoppingToken))
-            .ConfigureAwait(ConfigureAwaitOptions.SuppressThrowing);
-    }
+    protected override Task WriteAsync(CancellationToken stopping) =>
+        Task.WhenAll(LogConnectionsAsync(stopping), LogFallbacksAsync(stopping), LogStockHandshakesAsync(stopping));
 
-    private async Task LogConnectionsAsync(CancellationToken stoppingToken)
+    private async Task LogConnectionsAsync(CancellationToken stopping)
     {
-        await foreach (ConnectionKind kind in ProcessStatus.Connections.WatchAsync(stoppingToken).ConfigureAwait(false))
+        await foreach (ConnectionKind kind in ProcessStatus.Connections.WatchAsync(stopping).ConfigureAwait(false))
         {
             if (kind.Library.Length != 0)
             {
@@ -29,10 +24,10 @@ internal sealed class ProcessReport(ILogger<ProcessReport> logger) : BackgroundS
         }
     }
 
-    private async Task LogFallbacksAsync(CancellationToken stoppingToken)
+    private async Task LogFallbacksAsync(CancellationToken stopping)
     {
         HashSet<(string, string)> logged = [];
-        await foreach (FallbackKind kind in ProcessStatus.Fallbacks.WatchAsync(stoppingToken).ConfigureAwait(false))
+        await foreach (FallbackKind kind in ProcessStatus.Fallbacks.WatchAsync(stopping).ConfigureAwait(false))
         {
             if (kind.Stream.Length != 0 && logged.Add((kind.Library, kind.Stream)))
             {
@@ -41,9 +36,9 @@ internal sealed class ProcessReport(ILogger<ProcessReport> logger) : BackgroundS
         }
     }
 
-    private async Task LogStockHandshakesAsync(CancellationToken stoppingToken)
+    private async Task LogStockHandshakesAsync(CancellationToken stopping)
     {
-        await foreach (StockHandshake kind in ProcessStatus.StockHandshakes.WatchAsync(stoppingToken).ConfigureAwait(false))
+        await foreach (StockHandshake kind in ProcessStatus.StockHandshakes.WatchAsync(stopping).ConfigureAwait(false))
         {
             logger.StockStreamInUse(kind.Maker, kind.IsServer ? "a client" : kind.TargetHost, kind.Remedy);
         }
