@@ -106,7 +106,7 @@ public sealed class Workshop : IDisposable
     internal static Application Type(string directory, string line, params (string, string)[] environment)
     {
         Assert.False(Cell.IsLab, "There is no SDK in a cell: this runs on the host.");
-        return Application.Start("sh", directory, [.. s_environment, .. environment], "-c", $"{{ {line}; }} 2>&1");
+        return Application.Start("sh", directory, [.. s_environment, .. environment], "-c", $"{{ {line}\n}} 2>&1");
     }
 
     /// <summary>Runs a command of the SDK or of eng/, which must succeed, and returns its output.</summary>
