@@ -10,8 +10,9 @@
 #   runtime        the host's .NET runtime, without the SDK
 #   runtime-11     a newer .NET runtime, from its NuGet packages
 #   profiler       perf of Debian 13, only for runs that request it
+#   musl           musl and the libraries that .NET needs on it (musl.sh), for programs of this machine
 #
-# Everything but the runtimes comes from Debian's packages, which are unpacked and never installed: no maintainer script
+# Everything but the runtimes and musl's libraries comes from Debian's packages, which are unpacked and never installed: no maintainer script
 # runs, nothing is mounted, and an ordinary user can do it as well as root.
 #
 # A part is stored in $lab/parts/NAME@KEY, where KEY is a hash of all its inputs, and never changes once it has that
@@ -52,6 +53,7 @@ part_dir() {
             runtime) declare -f build_runtime && runtime_versions ;;
             runtime-*) declare -f build_packaged_runtime runtime_version ;;
             profiler) declare -f build_profiler unpack_packages ;;
+            musl) declare -f build_musl fetch_musl_sources build_musl_gcc build_musl_openssl && cat "$vm/musl-unwind.c" && gcc -dumpfullversion ;;
         esac
     } | sha256sum)
     echo "$lab/parts/$part@${key:0:12}"
@@ -104,6 +106,7 @@ build_part() {
         runtime) build_runtime "$work" ;;
         runtime-*) build_packaged_runtime "$work" "${part#runtime-}" ;;
         profiler) build_profiler "$work" ;;
+        musl) build_musl "$work" ;;
     esac
     mv "$work" "$target"
     say "$part is ready ($((SECONDS - began)) s, $(du -sm "$target" | cut -f1) MB)"

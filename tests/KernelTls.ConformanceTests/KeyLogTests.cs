@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using System.Security.Authentication;
 using KernelTls.Tests;
 
@@ -54,19 +53,8 @@ public class KeyLogTests
     private static async Task<string[]> LogAsync(TlsMode mode, bool allowed)
     {
         using TemporaryDirectory directory = new();
-        ProcessStartInfo start = new(
-            "dotnet",
-            [typeof(KeyLogTests).Assembly.Location, "-explicit", "only", "-method", $"{typeof(KeyLogTests).FullName}.{nameof(Shake_hands)}"])
-        {
-            RedirectStandardOutput = true,
-        };
-        start.Environment[ModeVariable] = $"{mode} {allowed}";
-        start.Environment[FileVariable] = directory["keys"];
-        using Process run = Process.Start(start)!;
-        string said = await run.StandardOutput.ReadToEndAsync().Within(4 * Limits.Wait, "the handshakes of the other process");
-        await run.WaitForExitAsync().InTime("the other process to end");
-        Assert.True(run.ExitCode == 0, said);
-        Assert.Contains("Total: 1,", said, StringComparison.Ordinal);
+        await OwnProcess.RunAsync(
+            typeof(KeyLogTests), nameof(Shake_hands), (ModeVariable, $"{mode} {allowed}"), (FileVariable, directory["keys"]));
 
         // Label, client random, secret. Both ends write each line of a connection.
         return File.Exists(directory["keys"])

@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
@@ -22,17 +21,7 @@ public class SeccompTests
     public async Task A_denied_option_is_a_reason_of_its_own(int level, int errno, KtlsFallbackReason expected)
     {
         Assert.SkipWhen(level == Tls && !KtlsPlatform.Probe().IsSupported, "Without a tls module no key is ever tried.");
-        ProcessStartInfo start = new(
-            "dotnet",
-            [typeof(SeccompTests).Assembly.Location, "-explicit", "only", "-method", $"{typeof(SeccompTests).FullName}.{nameof(Deny_and_ask)}"])
-        {
-            RedirectStandardOutput = true,
-        };
-        start.Environment[DenyVariable] = $"{level} {errno} {(int)expected}";
-        using Process run = Process.Start(start)!;
-        string said = await run.StandardOutput.ReadToEndAsync(TestContext.Current.CancellationToken).Within(4 * Limits.Wait, "the filtered process");
-        await run.WaitForExitAsync(TestContext.Current.CancellationToken).InTime("the filtered process to end");
-        Assert.True(run.ExitCode == 0 && said.Contains("Total: 1,", StringComparison.Ordinal), said);
+        await OwnProcess.RunAsync(typeof(SeccompTests), nameof(Deny_and_ask), (DenyVariable, $"{level} {errno} {(int)expected}"));
     }
 
     /// <summary>Runs in the separate process.</summary>

@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using KernelTls.Tests;
 
 namespace KernelTls.ConformanceTests;
@@ -49,16 +48,6 @@ public class SystemConfigurationTests
 
             """, TestContext.Current.CancellationToken);
 
-        ProcessStartInfo start = new(
-            "dotnet", [typeof(SystemConfigurationTests).Assembly.Location, "-class", tests.FullName!])
-        {
-            RedirectStandardOutput = true,
-        };
-        start.Environment["OPENSSL_CONF"] = path;
-        using Process run = Process.Start(start)!;
-        string said = await run.StandardOutput.ReadToEndAsync(TestContext.Current.CancellationToken)
-            .Within(4 * Limits.Wait, $"the tests under '{systemDefault}'");
-        await run.WaitForExitAsync(TestContext.Current.CancellationToken).InTime("the tests' process to end");
-        Assert.True(run.ExitCode == 0, said);
+        await OwnProcess.RunAsync(tests, ("OPENSSL_CONF", path));
     }
 }

@@ -26,7 +26,10 @@ internal static class OwnProcess
 
     private static async Task<string> RunAsync(Type tests, string[] arguments, (string Name, string Value)[] environment)
     {
-        ProcessStartInfo start = new("dotnet", [tests.Assembly.Location, .. arguments]) { RedirectStandardOutput = true };
+        // A self-contained program is its own host (eng/musl).
+        string host = Environment.ProcessPath!;
+        string[] assembly = Path.GetFileName(host) == "dotnet" ? [tests.Assembly.Location] : [];
+        ProcessStartInfo start = new(host, [.. assembly, .. arguments]) { RedirectStandardOutput = true };
         foreach ((string name, string value) in environment)
         {
             start.Environment[name] = value;
