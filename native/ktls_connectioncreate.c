@@ -64,10 +64,10 @@ static void Destroy(const KtlsOpenSsl* api, KtlsConnection* connection)
     free(connection);
 }
 
-/* A context without ENABLE_KTLS never offers a key to the kernel, unless another one takes its place at the pause. */
+/* Without ENABLE_KTLS the socket stays as it is. SSL_set_fd of OpenSSL 3.0 puts "tls" on it, even over a sockmap. */
 static bool BindSocket(const KtlsOpenSsl* api, KtlsConnection* connection)
 {
-    if ((connection->context->flags & (KTLS_FLAG_ENABLE_KTLS | KTLS_FLAG_PAUSE_AT_CLIENT_HELLO)) == 0)
+    if ((connection->context->flags & KTLS_FLAG_ENABLE_KTLS) == 0)
     {
         return KtlsSocketBio_StartReading(api, connection) && KtlsSocketBio_StartWriting(api, connection);
     }

@@ -265,8 +265,9 @@ KTLS_EXPORT int32_t KtlsNative_GetClientHello(KtlsConnection* connection, KtlsCl
 
 /* Ends the pause at the ClientHello: the next KtlsNative_Handshake continues as if the connection had been created from
  * newContext, which may be the current context. Takes a reference to newContext. Only the session tickets are still
- * encrypted with the keys of the first context: see sessionIdContext. Returns EINVAL for a client context. The status
- * is TLS_ERROR if OpenSSL is out of memory; the handshake stays paused. */
+ * encrypted with the keys of the first context (see sessionIdContext), and the kernel is offered keys only if both
+ * contexts have ENABLE_KTLS. Returns EINVAL for a client context. The status is TLS_ERROR if OpenSSL is out of memory;
+ * the handshake stays paused. */
 KTLS_EXPORT int32_t KtlsNative_SwitchContext(KtlsConnection* connection, KtlsContext* newContext, KtlsResult* result);
 
 /* Ends the pause at the ClientHello by sending a fatal alert, which ends the connection (status TLS_ERROR, repeated by

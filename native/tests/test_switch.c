@@ -43,7 +43,10 @@ static void Switch_to(int32_t version, int32_t firstFlags, int32_t flags)
     CHECK_EQ(info.cipherSuite, version == TLS1_2_VERSION ? 0xC02C : 0x1302);
     CHECK_EQ(info.alpnLength, 2);
     CHECK(strcmp((const char*)info.serverName, "localhost") == 0);
-    CHECK_EQ(info.ktlsSend, (flags & KTLS_FLAG_ENABLE_KTLS) != 0);
+    CHECK_EQ(info.ktlsSend, (firstFlags & flags & KTLS_FLAG_ENABLE_KTLS) != 0);
+    KtlsSocketInfo socket;
+    CHECK_EQ(KtlsNative_GetSocketInfo(link.pair.server, &socket), 0);
+    CHECK((firstFlags & KTLS_FLAG_ENABLE_KTLS) != 0 || socket.ulp == 0);
     Link_Free(&link);
 }
 
@@ -61,9 +64,11 @@ static void Switch_tls13(void)
     Switch_to(TLS1_3_VERSION, 0, KTLS_FLAG_PAUSE_AT_CLIENT_HELLO);
 }
 
-/* The second context decides whether the kernel gets the keys. */
+/* The kernel gets the keys if both contexts allow it. If the first does not, the socket stays without "tls". */
 static void Switch_in_the_kernel(void)
 {
+    Switch_to(TLS1_2_VERSION, KTLS_FLAG_ENABLE_KTLS, KTLS_FLAG_ENABLE_KTLS);
+    Switch_to(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS, KTLS_FLAG_ENABLE_KTLS);
     Switch_to(TLS1_2_VERSION, 0, KTLS_FLAG_ENABLE_KTLS);
     Switch_to(TLS1_3_VERSION, 0, KTLS_FLAG_ENABLE_KTLS);
     Switch_to(TLS1_2_VERSION, KTLS_FLAG_ENABLE_KTLS, 0);

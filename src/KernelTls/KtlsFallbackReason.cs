@@ -125,18 +125,23 @@ public enum KtlsFallbackReason
     /// <summary>The socket is not a TCP socket, for example a Unix domain socket.</summary>
     NotTcp = 42,
 
-    /// <summary>The socket already has an upper layer protocol (TCP_ULP): <c>tls</c>, still without keys, or another one.</summary>
+    /// <summary>
+    /// The socket already has an upper layer protocol (TCP_ULP): <c>tls</c>, still without keys, or another one. OpenSSL on the socket can be
+    /// used (<see cref="KtlsOptions.Fallback"/>).
+    /// </summary>
     UlpInUse = 43,
 
     /// <summary>
     /// The socket is an MPTCP socket (RFC 8684), created with <c>IPPROTO_MPTCP</c> or converted by a tool. Its data
-    /// travels over several TCP connections, and the kernel encrypts only one.
+    /// travels over several TCP connections, and the kernel encrypts only one. OpenSSL on the socket can be used
+    /// (<see cref="KtlsOptions.Fallback"/>).
     /// </summary>
     Mptcp = 44,
 
     /// <summary>
     /// A BPF program has put the socket into a sockmap or sockhash. Sockmaps and kernel TLS both replace the socket's
-    /// functions: kernels up to 6.12 stack one on the other, and later kernels refuse the keys.
+    /// functions: kernels up to 6.12 stack one on the other, and later kernels refuse the keys. OpenSSL on the socket can be used
+    /// (<see cref="KtlsOptions.Fallback"/>).
     /// </summary>
     Sockmap = 45,
 

@@ -199,21 +199,22 @@ public partial class KtlsStream
         handshake = null;
         ThrowIfHandshakeStarted();
 
-        EngineChoice choice = ChooseEngine(_options);
-        KtlsFallbackReason reason = choice.Reason != KtlsFallbackReason.None ? choice.Reason : _managedByCaller;
-        if (reason == KtlsFallbackReason.None)
+        EngineChoice choice = ChooseEngine(_options).Where(_managedByCaller, _managedByCaller);
+        Socket? socket = null;
+        if (choice.Engine != Engine.Managed)
         {
             Socket? named = _namedSocket ?? (_options.Library.Length != 0 ? KnownWrapper.SocketOf(InnerStream) : null);
-            reason = SocketEligibility.TryGetSocket(InnerStream, named, out Socket? socket);
-            HandshakeSettings? settings = null;
-            if (reason == KtlsFallbackReason.None)
-            {
-                KernelRequest kernel = choice.Engine == Engine.Kernel
-                    ? new KernelRequest(KtlsFallbackReason.None, _options.Directions)
-                    : KernelRequest.Nothing(choice.KernelReason);
-                reason = create(kernel, out settings);
-            }
+            KtlsFallbackReason unfit = SocketEligibility.TryGetSocket(InnerStream, named, out socket);
+            choice = choice.Where(unfit, SocketEligibility.OpenSslReasonOf(unfit));
+        }
 
+        KtlsFallbackReason reason = choice.Reason;
+        if (reason == KtlsFallbackReason.None)
+        {
+            KernelRequest kernel = choice.Engine == Engine.Kernel
+                ? new KernelRequest(KtlsFallbackReason.None, _options.Directions)
+                : KernelRequest.Nothing(choice.KernelReason);
+            reason = create(kernel, out HandshakeSettings? settings);
             if (reason == KtlsFallbackReason.None &&
                 TlsContexts.TryGet(settings!.Context, out reason) is { } context)
             {

@@ -8,8 +8,8 @@ using KernelTls.Tests;
 namespace KernelTls.ConformanceTests;
 
 /// <summary>
-/// Tests sockets that already have another layer: each has its own reason, kernel TLS is not used, and the connection
-/// works.
+/// Tests sockets that already have another layer: each has its own reason, kernel TLS is not used, OpenSSL on the socket is if it was
+/// requested, and the connection works.
 /// </summary>
 [Trait("Pitfall", "18")]
 public class SocketLayerTests
@@ -21,17 +21,24 @@ public class SocketLayerTests
 
     public static TheoryData<TlsMode, SslProtocols> All => Modes.AllOnOpenSsl;
 
+    /// <summary>Gets the modes with what takes the kernel's place: OpenSSL on the socket, or for the kernel either.</summary>
+    public static TheoryData<TlsMode, SslProtocols, KtlsFallback> WithFallbacks =>
+        [.. from row in Modes.AllOnOpenSsl
+            from fallback in row.Data.Item1 == TlsMode.Kernel ? new[] { KtlsFallback.SslStream, KtlsFallback.OpenSsl } : [KtlsFallback.OpenSsl]
+            select new TheoryDataRow<TlsMode, SslProtocols, KtlsFallback>(row.Data.Item1, row.Data.Item2, fallback)];
+
     [Theory]
-    [MemberData(nameof(All))]
-    public async Task A_socket_in_a_sockmap_is_left_to_SslStream(TlsMode mode, SslProtocols version)
+    [MemberData(nameof(WithFallbacks))]
+    public async Task A_socket_in_a_sockmap_is_not_for_the_kernel(TlsMode mode, SslProtocols version, KtlsFallback fallback)
     {
         using Sockmap map = Sockmap.Create();
-        await using TlsPair pair = await TlsPair.CreateAsync(mode, mode);
+        await using TlsPair pair = await TlsPair.CreateAsync(OptionsOf(mode, fallback), OptionsOf(mode, fallback));
         Assert.Equal(0, map.Add(0, pair.ClientSocket));
         Assert.Equal(0, map.Add(1, pair.ServerSocket));
         await ShakeAsync(pair, version);
 
-        AssertManaged(KtlsFallbackReason.Sockmap, pair.Client, pair.Server);
+        AssertNotInKernel(mode, fallback, KtlsFallbackReason.Sockmap, pair.Client, pair.Server);
+        Assert.Equal(0, KernelWord.On(pair.ServerSocket).Ulp);
         await pair.ExchangeAsync();
     }
 
@@ -70,20 +77,22 @@ public class SocketLayerTests
     }
 
     [Theory]
-    [MemberData(nameof(All))]
+    [MemberData(nameof(WithFallbacks))]
     [Trait("needs", "mptcp")]
     [Trait("cell", "race")]
-    public async Task MPTCP_is_left_to_SslStream(TlsMode mode, SslProtocols version)
+    public async Task MPTCP_is_not_for_the_kernel(TlsMode mode, SslProtocols version, KtlsFallback fallback)
     {
         using SocketPair sockets = await ConnectMultipathAsync();
-        await using KtlsStream client = new(new NetworkStream(sockets.Client), false, Modes.OptionsOf(mode));
-        await using KtlsStream server = new(new NetworkStream(sockets.Server), false, Modes.OptionsOf(mode));
+        await using KtlsStream client = new(new NetworkStream(sockets.Client), false, OptionsOf(mode, fallback));
+        await using KtlsStream server = new(new NetworkStream(sockets.Server), false, OptionsOf(mode, fallback));
         await Task.WhenAll(
             client.AuthenticateAsClientAsync(Handshakes.ClientOptions(version)),
             server.AuthenticateAsServerAsync(Handshakes.ServerOptions(version))).InTime("a handshake over MPTCP");
 
-        AssertManaged(KtlsFallbackReason.Mptcp, client, server);
-        await Task.WhenAll(Pattern.SendAsync(client, 100_000), Pattern.ReceiveAsync(server, 100_000)).InTime("data over MPTCP");
+        AssertNotInKernel(mode, fallback, KtlsFallbackReason.Mptcp, client, server);
+        await Task.WhenAll(Pattern.SendAsync(client, 300_000), Pattern.ReceiveAsync(server, 300_000)).InTime("data over MPTCP");
+        await client.ShutdownAsync().InTime("close_notify to be sent");
+        Assert.Equal(0, await server.ReadAsync(new byte[1]).InTime("the client's close_notify"));
     }
 
     /// <summary>
@@ -113,20 +122,20 @@ public class SocketLayerTests
             own.AuthenticateAsClientAsync(Handshakes.ClientOptions(SslProtocols.Tls13)),
             stock.AuthenticateAsServerAsync(Handshakes.ServerOptions(SslProtocols.Tls13))).InTime("a handshake");
 
-        AssertManaged(KtlsFallbackReason.Mptcp, own);
+        AssertNotInKernel(mode, KtlsFallback.Environment, KtlsFallbackReason.Mptcp, own);
     }
 
     [Theory]
-    [MemberData(nameof(All))]
-    public async Task A_socket_that_has_an_upper_layer_protocol_is_left_to_SslStream(TlsMode mode, SslProtocols version)
+    [MemberData(nameof(WithFallbacks))]
+    public async Task A_socket_that_has_an_upper_layer_protocol_is_not_for_the_kernel(TlsMode mode, SslProtocols version, KtlsFallback fallback)
     {
         Cell.RequireKtls();
-        await using TlsPair pair = await TlsPair.CreateAsync(mode, mode);
+        await using TlsPair pair = await TlsPair.CreateAsync(OptionsOf(mode, fallback), OptionsOf(mode, fallback));
         pair.ClientSocket.SetRawSocketOption(6, 31, Encoding.ASCII.GetBytes("tls\0"));
         pair.ServerSocket.SetRawSocketOption(6, 31, Encoding.ASCII.GetBytes("tls\0"));
         await ShakeAsync(pair, version);
 
-        AssertManaged(KtlsFallbackReason.UlpInUse, pair.Client, pair.Server);
+        AssertNotInKernel(mode, fallback, KtlsFallbackReason.UlpInUse, pair.Client, pair.Server);
         await pair.ExchangeAsync();
     }
 
@@ -152,14 +161,28 @@ public class SocketLayerTests
         pair.Server.HandshakeAsServerAsync(Handshakes.ServerOptions(version)),
         pair.Client.HandshakeAsClientAsync(Handshakes.ClientOptions(version))).InTime("a handshake");
 
-    private static void AssertManaged(KtlsFallbackReason reason, params Stream[] streams) => Assert.All(
-        streams,
-        s =>
+    private static KtlsOptions OptionsOf(TlsMode mode, KtlsFallback fallback)
+    {
+        KtlsOptions options = Modes.OptionsOf(mode);
+        options.Fallback = fallback;
+        return options;
+    }
+
+    /// <summary>
+    /// Asserts the data paths: SslStream where the kernel's place was not given to OpenSSL, which cannot tell such a socket from another.
+    /// </summary>
+    private static void AssertNotInKernel(TlsMode mode, KtlsFallback fallback, KtlsFallbackReason reason, params Stream[] streams)
+    {
+        string path = mode == TlsMode.DirectOpenSsl ? $"openssl ({KtlsFallbackReason.DisabledByMode})"
+            : fallback == KtlsFallback.OpenSsl ? $"openssl ({reason})"
+            : $"managed ({reason})";
+        Assert.All(streams, s =>
         {
             KtlsOffload offload = Assert.IsType<KtlsStream>(s).Offload;
-            Assert.Equal($"send=managed ({reason}) receive=managed ({reason})", $"{offload}");
-            Assert.True(offload.OpenSslFallbackReason == reason || offload.OpenSslFallbackReason == KtlsFallbackReason.NotEnabled, $"{offload.OpenSslFallbackReason}");
+            Assert.Equal($"send={path} receive={path}", $"{offload}");
+            Assert.Equal(fallback == KtlsFallback.SslStream, offload.OpenSslFallbackReason == KtlsFallbackReason.DisabledByMode);
         });
+    }
 
     private static async Task<SocketPair> ConnectMultipathAsync()
     {

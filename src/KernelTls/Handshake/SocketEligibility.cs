@@ -13,7 +13,7 @@ internal static class SocketEligibility
     private const int MultipathTcp = 262;
     private const int TcpEstablished = 1;
 
-    /// <summary>Returns None and the socket, or the reason why the stream falls back to the base class.</summary>
+    /// <summary>Returns None and the socket, or the reason why the kernel cannot use it.</summary>
     /// <param name="inner">The inner stream.</param>
     /// <param name="named">The socket that the application named, or <see langword="null"/>.</param>
     /// <param name="socket">The socket.</param>
@@ -34,6 +34,13 @@ internal static class SocketEligibility
             : KtlsFallbackReason.NotTcp;
         return socket.Connected ? reason : KtlsFallbackReason.NotConnected;
     }
+
+    /// <summary>
+    /// Returns the reason why OpenSSL cannot use such a socket either, or None. OpenSSL only sends and receives, as SslStream does, whatever
+    /// has replaced the socket's functions.
+    /// </summary>
+    public static KtlsFallbackReason OpenSslReasonOf(KtlsFallbackReason reason) =>
+        reason is KtlsFallbackReason.UlpInUse or KtlsFallbackReason.Mptcp or KtlsFallbackReason.Sockmap ? KtlsFallbackReason.None : reason;
 
     /// <summary>
     /// Returns whether the TCP connection is no longer established. The kernel accepts the upper layer protocol "tls"
