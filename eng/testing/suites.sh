@@ -35,18 +35,28 @@ host_suites=(
     'weekly KernelTls.AspNetCore.Tests Stock,Managed,DirectOpenSsl'
 )
 
-# The same on .NET 11, for tests that need no SDK.
+# The same on .NET 11. The SDK stays 10.
 host_suites_11=(
     # A start: .NET's and Kestrel's private members, handshakes, and what a refused one throws.
     'inner KernelTls.ConformanceTests DirectOpenSsl -class *.HandshakeTests -class *.HandshakeFailureTests'
     'inner KernelTls.AspNetCore.Tests DirectOpenSsl -class *.KestrelInternalsTests -class *.HttpTests'
     'outer KernelTls.UnitTests -'
     'outer KernelTls.ConformanceTests DirectOpenSsl'
+    'outer KernelTls.LibraryTests - -trait host=yes'
+    # Applications that .NET 10 has published, because .NET 11 has no SDK here. They roll forward.
+    'outer KernelTls.PackageTests - -trait cell=programs'
     'weekly KernelTls.ConformanceTests Stock,DirectOpenSsl'
     'weekly KernelTls.AspNetCore.Tests -'
     'weekly KernelTls.Weave.Tests -'
     'weekly KernelTls.Bench.Tests - -trait runtime=11'
     'weekly KernelTls.Tool.Tests -'
+)
+
+# On musl, by eng/musl. SilentConnectionTests ask glibc for the size of the heap, and the samples' tests start programs that are not
+# published for musl.
+musl_suites=(
+    'weekly KernelTls.ConformanceTests Stock,DirectOpenSsl -class- *.SilentConnectionTests'
+    'weekly KernelTls.AspNetCore.Tests DirectOpenSsl -class- *.SilentConnectionTests -class- *.ChromiumTests -class- *.FileServerSampleTests'
 )
 
 # The parts of a cell in full. `kernel` is the one that the inner loop boots.
@@ -86,6 +96,7 @@ suites_of() {
             [[ $3 == bookworm-* ]] || echo 'outer KernelTls.Bench.Tests - -class *.LibraryRowTests -class *.GeneratorTests' ;;
         more-libraries)
             echo 'weekly KernelTls.LibraryTests Kernel -class *.RabbitTests'
+            echo "weekly KernelTls.LibraryTests DirectOpenSsl -class- *.RabbitTests $mail"
             echo "weekly KernelTls.LibraryTests Stock -class- *.HttpClientTests -class- *.MqttTests $mail" ;;
         # Alone in its boot: it removes the tls module.
         tools)

@@ -1,3 +1,4 @@
+using System.Runtime.InteropServices;
 using System.Security.Cryptography;
 using KernelTls.Tests;
 
@@ -8,7 +9,7 @@ namespace KernelTls.PackageTests;
 /// local feed in addition to the machine's sources.
 /// </summary>
 /// <remarks>
-/// Each is built once, on first use. In a lab cell, which has no SDK, the applications are those that the host has
+/// Each is built once, on first use. In a lab cell and on .NET 11, which have no SDK, the applications are those that the host has
 /// built before.
 /// </remarks>
 public sealed class Workshop : IDisposable
@@ -21,6 +22,9 @@ public sealed class Workshop : IDisposable
         ("MSBUILDDISABLENODEREUSE", "1"), ("UseSharedCompilation", "false"), ("DOTNET_CLI_USE_MSBUILD_SERVER", "0"),
         ("DOTNET_CLI_TELEMETRY_OPTOUT", "1"), ("DOTNET_NOLOGO", "1"), ("DOTNET_GENERATE_ASPNET_CERTIFICATE", "false"),
     ];
+
+    private static readonly bool s_hasSdk =
+        !Cell.IsLab && Directory.Exists(Path.Combine(RuntimeEnvironment.GetRuntimeDirectory(), "..", "..", "..", "sdk"));
 
     private readonly TemporaryDirectory _directory = new();
     private readonly Dictionary<string, Task<string>> _made = [];
@@ -48,7 +52,7 @@ public sealed class Workshop : IDisposable
     public Task<string> PublishAsync(ConsumerApp app, string name, params string[] arguments) => OnceAsync(name, async () =>
     {
         string published = Path.Combine(Repository.Consumers, name);
-        if (Cell.IsLab)
+        if (!s_hasSdk)
         {
             AssertCurrent(published);
             return published;
@@ -127,7 +131,7 @@ public sealed class Workshop : IDisposable
 
     private static Application Start(string directory, string program, string[] arguments)
     {
-        Assert.False(Cell.IsLab, "There is no SDK in a cell: this runs on the host.");
+        Assert.True(s_hasSdk, "The running .NET has no SDK: this runs on the host, on .NET 10.");
         return Application.Start(program, directory, s_environment, arguments);
     }
 

@@ -70,6 +70,28 @@ public class ZeroCodeTests(Workshop workshop)
         Assert.DoesNotContain("stock SslStream", await server.Process.KillAsync(), StringComparison.Ordinal);
     }
 
+    /// <summary>Alone the variable means OpenSSL on the socket, and beside the toggle the kernel if it can.</summary>
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task The_variable_for_OpenSSL_switches_server_and_clients(bool andToggle)
+    {
+        string program = Path.Combine(await workshop.PublishAsync(ConsumerApp.Clients, "clients"), "clients.dll");
+        KtlsFallbackReason reason = andToggle ? KtlsPlatform.Probe().NotSupportedReason : KtlsFallbackReason.NotEnabled;
+        string expected = reason != KtlsFallbackReason.None ? $"send=openssl ({reason}) receive=openssl ({reason})"
+            : s_receives ? "send=kernel receive=kernel"
+            : "send=kernel receive=openssl (OpenSslTooOld)";
+        (string, string)[] toggle = andToggle ? [(Application.KernelVariable, "1")] : [];
+        using WebServer server = await WebServer.StartAsync(program, [(Application.DirectVariable, "1"), .. toggle]);
+
+        Assert.Equal(expected, await server.GetAsync("/", "1.1"));
+        Assert.Equal(expected, await server.GetAsync("/", "2.0"));
+        Assert.Equal(expected, await server.GetAsync("/client", "2.0"));
+        Assert.True(server.Process.HasLoaded($"Microsoft.NETCore.App/{Environment.Version}/libcoreclr.so"));
+        string said = await server.Process.KillAsync();
+        Assert.Equal(reason != KtlsFallbackReason.None, said.Contains("OpenSSL on the socket", StringComparison.Ordinal));
+    }
+
     [Fact]
     public async Task A_client_that_the_toggle_does_not_reach_is_logged_once()
     {
