@@ -46,6 +46,40 @@ public class GeneratorTests
         Assert.Null(measured.ContentionsPerOp);
     }
 
+    /// <summary>
+    /// Runs what eng/bench --load does in every way that this machine has: stock, OpenSSL on the socket and, in the lab's cells as on a hosted
+    /// runner, kernel TLS. A row in a mode is measured once, for all turns.
+    /// </summary>
+    [Fact]
+    [Trait("loop", "outer")]
+    public async Task Load_has_every_way_of_this_machine_beside_the_stock_stream()
+    {
+        ServerTests.SkipWithout("wrk");
+        Dictionary<string, WallMeasurement> measured = [];
+        LoadRun run = new(["wrk-c1-get-64k"], [], s_length, TextWriter.Null, async (row, mode, cancellationToken) =>
+        {
+            if (!measured.TryGetValue(mode, out WallMeasurement? known))
+            {
+                known = await GeneratorMeasurement.MeasureAsync(GeneratorRow.Find(row)!, mode, s_length, cancellationToken, warmUpRounds: 1);
+                measured[mode] = known;
+            }
+
+            return known;
+        });
+
+        LoadResults results = await run.RunAsync(TestContext.Current.CancellationToken);
+
+        string[] ways = s_hasKernel ? [ModeTable.Direct, ModeTable.Kernel] : [ModeTable.Direct];
+        Assert.Equal(ways, results.Rows.Select(row => row.Mode));
+        Assert.Equal([ModeTable.Stock, .. ways], measured.Keys);
+        Assert.All(results.Rows, row => Assert.True(row is { PerSecond: > 0, RateRatio: > 0, Failures: 0 }, $"{row}"));
+
+        // What the figures depend on stands above them.
+        await using StringWriter text = new();
+        LoadRun.Write(results, text);
+        Assert.Contains($"{NativeMachine.Describe()}: Linux {KtlsPlatform.KernelRelease}, {results.OpenSsl}, {results.Runtime}\n", text.ToString(), StringComparison.Ordinal);
+    }
+
     [Fact]
     public async Task A_server_in_another_mode_is_refused()
     {
