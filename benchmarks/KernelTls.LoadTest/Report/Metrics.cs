@@ -45,7 +45,7 @@ internal static class Metrics
     public static Distribution Handshake { get; } = new("sslstream/handshake", "TLS handshake");
 
     public static Metric StreamErrors { get; } =
-        new("sslstream/errors", Operation.Max, Operation.Sum, "Errors", "Connections that failed", "n0");
+        new("sslstream/errors", Operation.Max, Operation.Sum, "Errors", "Connections of the run that failed", "n0");
 
     public static Metric Connections { get; } =
         new("tls/connections", Operation.Max, Operation.Sum, "Connections", "Connections of the run, warm-up included", "n0");

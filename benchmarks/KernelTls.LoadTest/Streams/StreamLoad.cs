@@ -18,14 +18,7 @@ internal sealed class StreamLoad(StreamClientOptions options)
         options is { Scenario: StreamScenario.ReadWrite, SendBufferSize: > 0, ReceiveBufferSize: > 0 } ? 2 : 1);
     private readonly byte[] _data = new byte[options.SendBufferSize];
 
-    private readonly SslClientAuthenticationOptions _authentication = new()
-    {
-        TargetHost = "localhost",
-        RemoteCertificateValidationCallback = (_, _, _, _) => true,
-        ApplicationProtocols = StreamProtocols.Of(options.Scenario),
-        EnabledSslProtocols = options.TlsVersion,
-        AllowTlsResume = options.AllowTlsResume,
-    };
+    private readonly SslClientAuthenticationOptions _authentication = Authentication(options, StreamProtocols.Of(options.Scenario));
 
     public async Task RunAsync(CancellationToken cancellationToken)
     {
@@ -39,6 +32,7 @@ internal sealed class StreamLoad(StreamClientOptions options)
             },
             cancellationToken);
 
+        await ThrowIfServerFailedAsync(cancellationToken);
         Results results = new();
         AddTo(results, all, _schedule.Counted.TotalSeconds);
         _connections.AddTo(results);
@@ -46,14 +40,27 @@ internal sealed class StreamLoad(StreamClientOptions options)
         results.Tell();
     }
 
-    /// <summary>Reads to the end of the stream and discards remaining data.</summary>
-    public static async Task ReadToEndAsync(SslStream stream)
+    /// <summary>
+    /// Ends this end of the stream and reads to the end of the other, because a client receives a session ticket only if it reads after the
+    /// handshake.
+    /// </summary>
+    public static async Task EndAsync(SslStream stream)
     {
+        await stream.ShutdownAsync();
         byte[] buffer = new byte[StreamServerOptions.ReferenceBufferSize];
         while (await stream.ReadAsync(buffer) > 0)
         {
         }
     }
+
+    private static SslClientAuthenticationOptions Authentication(StreamClientOptions options, SslApplicationProtocol protocol) => new()
+    {
+        TargetHost = "localhost",
+        RemoteCertificateValidationCallback = (_, _, _, _) => true,
+        ApplicationProtocols = [protocol],
+        EnabledSslProtocols = options.TlsVersion,
+        AllowTlsResume = options.AllowTlsResume,
+    };
 
     private void AddTo(Results results, StreamTally all, double seconds)
     {
@@ -79,9 +86,7 @@ internal sealed class StreamLoad(StreamClientOptions options)
         StreamTally tally = new();
         do
         {
-            using Socket socket = new(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
-            await socket.ConnectAsync(options.ServerAddress, options.ServerPort, cancellationToken);
-            await using SslStream stream = _tls.CreateStream(new NetworkStream(socket, ownsSocket: true));
+            await using SslStream stream = await ConnectAsync(cancellationToken);
             long start = Stopwatch.GetTimestamp();
             await stream.HandshakeAsClientAsync(_authentication, cancellationToken);
             long shaken = Stopwatch.GetTimestamp();
@@ -96,9 +101,7 @@ internal sealed class StreamLoad(StreamClientOptions options)
                     break;
             }
 
-            // Read to the end, because a client receives a session ticket only if it reads after the handshake.
-            await stream.ShutdownAsync();
-            await ReadToEndAsync(stream);
+            await EndAsync(stream);
             if (options.Scenario == StreamScenario.Handshake && _schedule.Note())
             {
                 tally.Handshakes.Add(shaken - start);
@@ -106,6 +109,37 @@ internal sealed class StreamLoad(StreamClientOptions options)
         }
         while (!_schedule.IsOver);
         return tally;
+    }
+
+    /// <summary>Asks the server, by a connection that neither end counts.</summary>
+    /// <exception cref="LoadTestFailedException">Connections of this run failed at the server.</exception>
+    private async Task ThrowIfServerFailedAsync(CancellationToken cancellationToken)
+    {
+        await using SslStream stream = await ConnectAsync(cancellationToken);
+        await stream.HandshakeAsClientAsync(Authentication(options, StreamProtocols.Failures), cancellationToken);
+        using StreamReader reader = new(stream, leaveOpen: true);
+        string failures = await reader.ReadToEndAsync(cancellationToken);
+        await stream.ShutdownAsync();
+        if (failures.Length > 0)
+        {
+            throw new LoadTestFailedException(failures);
+        }
+    }
+
+    /// <summary>Returns a stream of the selected implementation, before its handshake.</summary>
+    private async Task<SslStream> ConnectAsync(CancellationToken cancellationToken)
+    {
+        Socket socket = new(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
+        try
+        {
+            await socket.ConnectAsync(options.ServerAddress, options.ServerPort, cancellationToken);
+            return _tls.CreateStream(new NetworkStream(socket, ownsSocket: true));
+        }
+        catch
+        {
+            socket.Dispose();
+            throw;
+        }
     }
 
     private async Task ReadWriteAsync(SslStream stream, StreamTally tally, CancellationToken cancellationToken)

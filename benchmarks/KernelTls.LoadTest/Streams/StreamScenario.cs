@@ -17,9 +17,14 @@ internal enum StreamScenario
 
 internal static class StreamProtocols
 {
-    public static List<SslApplicationProtocol> All { get; } = [.. Enum.GetNames<StreamScenario>().Select(n => new SslApplicationProtocol(n))];
+    /// <summary>Gets the protocol by which a client asks the server for the connections that failed there.</summary>
+    public static SslApplicationProtocol Failures { get; } = new("Failures");
 
-    public static List<SslApplicationProtocol> Of(StreamScenario scenario) => [All[(int)scenario]];
+    /// <summary>Gets the scenarios in their order, and what else a server offers.</summary>
+    public static List<SslApplicationProtocol> All { get; } =
+        [.. Enum.GetNames<StreamScenario>().Select(n => new SslApplicationProtocol(n)), Failures];
+
+    public static SslApplicationProtocol Of(StreamScenario scenario) => All[(int)scenario];
 
     public static StreamScenario ScenarioOf(SslApplicationProtocol protocol) => (StreamScenario)All.IndexOf(protocol);
 }

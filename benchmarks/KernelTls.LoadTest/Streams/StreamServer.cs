@@ -18,7 +18,7 @@ internal sealed class StreamServer(StreamServerOptions options)
     private readonly ConnectionTally _tally = new();
     private readonly WorkMeter _work = new();
     private readonly byte[] _data = new byte[options.SendBufferSize];
-    private long _errors;
+    private readonly FailedConnections _failures = new();
 
     private readonly SslServerAuthenticationOptions _authentication = new()
     {
@@ -37,7 +37,7 @@ internal sealed class StreamServer(StreamServerOptions options)
         await Console.Out.WriteLineAsync($"Listening on {listener.LocalEndPoint}");
         await Task.WhenAll(
             AcceptAsync(listener, cancellationToken),
-            _tally.TellWhileAsync(_work, results => results.Add(Metrics.StreamErrors, Interlocked.Read(ref _errors)), cancellationToken));
+            _tally.TellWhileAsync(_work, results => results.Add(Metrics.StreamErrors, _failures.CountIn(_tally.Run)), cancellationToken));
     }
 
     private async Task AcceptAsync(Socket listener, CancellationToken cancellationToken)
@@ -64,6 +64,13 @@ internal sealed class StreamServer(StreamServerOptions options)
         {
             await using SslStream stream = _tls.CreateStream(new NetworkStream(socket, ownsSocket: true));
             await stream.HandshakeAsServerAsync(_authentication, cancellationToken);
+            if (stream.NegotiatedApplicationProtocol == StreamProtocols.Failures)
+            {
+                await stream.WriteAsync(_failures.Tell(_tally.Run), cancellationToken);
+                await StreamLoad.EndAsync(stream);
+                return;
+            }
+
             _tally.Add(stream);
             isAdded = true;
             switch (StreamProtocols.ScenarioOf(stream.NegotiatedApplicationProtocol))
@@ -72,13 +79,13 @@ internal sealed class StreamServer(StreamServerOptions options)
                 case StreamScenario.Rps: await AnswerAsync(stream); break;
             }
 
-            await stream.ShutdownAsync();
-            await StreamLoad.ReadToEndAsync(stream);
+            await StreamLoad.EndAsync(stream);
         }
         catch (Exception e) when (e is IOException or SocketException or AuthenticationException or LoadTestFailedException)
         {
-            Interlocked.Increment(ref _errors);
-            await Console.Error.WriteLineAsync($"a connection failed: {LoadTestCommand.Describe(e)}");
+            string error = LoadTestCommand.Describe(e);
+            _failures.Add(_tally.Run, error);
+            await Console.Error.WriteLineAsync($"a connection failed: {error}");
         }
         catch (OperationCanceledException)
         {

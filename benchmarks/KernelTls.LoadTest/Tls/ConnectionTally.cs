@@ -30,7 +30,8 @@ internal sealed class ConnectionTally
     private bool _isOver;
     private int _run;
 
-    private int Run
+    /// <summary>Gets the number of the run, from 0.</summary>
+    public int Run
     {
         get
         {
