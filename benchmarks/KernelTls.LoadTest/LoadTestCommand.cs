@@ -1,6 +1,7 @@
 using System.CommandLine;
 using System.Net.Sockets;
 using System.Security.Authentication;
+using KernelTls.LoadTest.Generators;
 using KernelTls.LoadTest.Http;
 using KernelTls.LoadTest.Rehearsal;
 using KernelTls.LoadTest.Streams;
@@ -28,6 +29,7 @@ internal static class LoadTestCommand
     {
         HttpServerOptions.CreateCommand(),
         HttpClientOptions.CreateCommand(),
+        GeneratorOptions.CreateCommand(),
         StreamServerOptions.CreateCommand(),
         StreamClientOptions.CreateCommand(),
         RehearsalOptions.CreateCommand(),

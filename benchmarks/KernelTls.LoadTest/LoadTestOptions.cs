@@ -1,5 +1,6 @@
 using System.CommandLine;
 using System.CommandLine.Parsing;
+using System.Globalization;
 
 namespace KernelTls.LoadTest;
 
@@ -31,6 +32,27 @@ internal static class LoadTestOptions
             if (result.Tokens is [{ } token] && int.TryParse(token.Value, out int number) && (number < lowest || number > highest))
             {
                 result.AddError($"{name} is {number}; expected {lowest} to {highest}.");
+            }
+        });
+        return option;
+    }
+
+    /// <summary>Creates an option for sizes in bytes with commas between. The default is 0 alone.</summary>
+    public static Option<int[]> Sizes(string name, string description)
+    {
+        Option<int[]> option = new(name)
+        {
+            Description = description,
+            DefaultValueFactory = _ => [0],
+            Arity = ArgumentArity.ExactlyOne,
+            CustomParser = result => [.. result.Tokens[0].Value.Split(',')
+                .Select(word => int.TryParse(word, NumberStyles.None, CultureInfo.InvariantCulture, out int size) ? size : -1)],
+        };
+        option.Validators.Add(result =>
+        {
+            if (Array.Exists(result.GetValueOrDefault<int[]>()!, size => size < 0))
+            {
+                result.AddError($"{name} is {result.Tokens[0].Value}; expected sizes of 0 to {int.MaxValue} with commas between.");
             }
         });
         return option;

@@ -29,6 +29,12 @@ public class CommandLineTests
     [InlineData("http-client --path get", "expected something that begins with a slash")]
     [InlineData("http-client --responseSize -1", "--responseSize is -1")]
     [InlineData("http-client --concurrency 5", "--concurrency")]
+    [InlineData("http-client --responseSize 5,x", "--responseSize is 5,x")]
+    [InlineData("http-client --responseSize 5,6 --path /x", "--responseSize has several sizes")]
+    [InlineData("http-client --scenario grpc", "--httpVersion is 1.1")]
+    [InlineData("http-client --rate -1", "--rate is -1")]
+    [InlineData("http-generator-client --program ab", "ab")]
+    [InlineData("http-generator-client --streams 101", "--streams is 101")]
     [InlineData("http-server --filename ../x", "expected a name without a path")]
     [InlineData("http-server --sizeInBytes -1", "--sizeInBytes is -1")]
     [InlineData("sslstream-client --scenario read-write", "read-write")]
@@ -50,6 +56,8 @@ public class CommandLineTests
     [Theory]
     [InlineData("http-client --scenario post --requestContentSize 1")]
     [InlineData("http-client --warmup 0 --duration 0.5 --header A:1 --header B:2")]
+    [InlineData("http-client --responseSize 5,6 --path /get --rate 100")]
+    [InlineData("http-client --scenario grpc --httpVersion 2.0 --requestContentSize 5")]
     [InlineData("http-server --serverPort 0")]
     [InlineData("sslstream-client --scenario Rps")]
     [InlineData("sslstream-client --sendBufferSize 0")]
@@ -60,6 +68,8 @@ public class CommandLineTests
     [InlineData("nothing", 2, "nothing")]
     [InlineData("http-client --serverPort 1 --useHttps true --warmup 0 --duration 0.1", 1, "no request was answered well")]
     [InlineData("sslstream-client --serverPort 1 --warmup 0 --duration 0.1", 1, "load test failed: ")]
+    [InlineData("http-generator-client --program wrk --serverPort 1 --warmup 0 --duration 1", 1, "load test failed: ")]
+    [InlineData("http-generator-client --program h2load --useHttps true --serverPort 1 --warmup 0 --duration 1", 1, "load test failed: ")]
     public async Task The_exit_code_says_whether_there_is_a_result(string line, int code, string said)
     {
         using LoadTestProcess process = LoadTestProcess.Start(Scene.Program, null, [], line.Split(' '));

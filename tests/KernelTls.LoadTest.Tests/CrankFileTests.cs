@@ -8,11 +8,13 @@ public class CrankFileTests
 {
     // The properties of Microsoft.Crank.Models.Job that are in use.
     private static readonly string[] s_jobProperties =
-        ["sources", "project", "framework", "readyStateText", "isConsoleApp", "waitForExit", "timeout", "variables", "arguments"];
+        ["sources", "project", "framework", "buildKey", "noBuild", "readyStateText", "isConsoleApp", "waitForExit", "timeout", "variables", "arguments"];
 
     private static readonly string[] s_serviceProperties = ["job", "variables"];
 
     private static readonly string[] s_agentProperties = ["environmentVariables", "endpoints"];
+
+    private static readonly string[] s_ofBoth = ["serverAddress", "serverPort", "useHttps", "httpVersion", "tlsVersion", "allowTlsResume"];
 
     private static readonly string[] s_services = ["server", "client"];
 
@@ -50,6 +52,21 @@ public class CrankFileTests
         Assert.Equal("KernelTls.LoadTest", typeof(LoadTestCommand).Assembly.GetName().Name);
     }
 
+    /// <summary>
+    /// An agent builds again unless a run names a key and the agent has built under it: it does not compare sources. crank reads
+    /// <c>noBuild</c> before it fills templates, so the key alone is a variable.
+    /// </summary>
+    [Theory]
+    [MemberData(nameof(Jobs))]
+    public void A_build_is_reused_only_by_its_key(string name)
+    {
+        Dictionary<string, object> job = CrankFile.Map(CrankFile.LoadTest.Jobs[name]);
+
+        Assert.Equal("{{buildKey}}", job["buildKey"]);
+        Assert.Equal(true, job["noBuild"]);
+        Assert.Equal("", CrankFile.LoadTest.Variables["buildKey"]);
+    }
+
     /// <summary>A server reports when it is ready. A run waits for a client, but not forever.</summary>
     [Theory]
     [MemberData(nameof(Jobs))]
@@ -82,9 +99,11 @@ public class CrankFileTests
         string[] words = template.Split(' ');
         Command command = LoadTestCommand.Create().Subcommands.Single(c => c.Name == words[0]);
         string[] named = [.. CrankFile.NamesIn(template)];
-        string[] known = [.. CrankFile.LoadTest.Variables.Keys, .. CrankFile.MapOf(job, "variables").Keys];
+        string[] known = [.. CrankFile.LoadTest.Variables.Keys.Except(["buildKey"]), .. CrankFile.MapOf(job, "variables").Keys];
 
-        for (int i = 1; i < words.Length; i++)
+        // Two jobs have one command.
+        int first = words[0] == "http-generator-client" ? 3 : 1;
+        for (int i = first; i < words.Length; i++)
         {
             if (words[i].StartsWith("--", StringComparison.Ordinal))
             {
@@ -125,7 +144,7 @@ public class CrankFileTests
 
             string[] arguments = CrankFile.LoadTest.Render(name, service, "standard").Arguments;
 
-            Assert.StartsWith(name.StartsWith('h') && name != "handshake" ? "http-" : "sslstream-", arguments[0], StringComparison.Ordinal);
+            Assert.StartsWith(name[0] is 'h' or 'w' && name != "handshake" ? "http-" : "sslstream-", arguments[0], StringComparison.Ordinal);
             Assert.EndsWith(service, arguments[0], StringComparison.Ordinal);
             Assert.Empty(LoadTestCommand.Create().Parse(arguments).Errors);
         }
@@ -140,21 +159,49 @@ public class CrankFileTests
     {
         IReadOnlyDictionary<string, object> server = CrankFile.LoadTest.Render(name, "server", "standard").Variables;
         IReadOnlyDictionary<string, object> client = CrankFile.LoadTest.Render(name, "client", "standard").Variables;
-        foreach (string both in new[] { "serverAddress", "serverPort", "useHttps", "httpVersion", "tlsVersion", "allowTlsResume" })
+        foreach (string both in s_ofBoth.Where(b => b != "httpVersion" || client.ContainsKey(b)))
         {
             Assert.Equal(server.GetValueOrDefault(both), client.GetValueOrDefault(both));
+        }
+
+        // A generator says nothing about versions and sizes.
+        if (client.ContainsKey("threads"))
+        {
+            string path = server.TryGetValue("filename", out object? served) ? $"/{served}" : Convert.ToInt32(client["requestContentSize"], null) > 0 ? "/post" : "/get";
+            Assert.Equal(path, client["path"]);
+            Assert.Equal(name.StartsWith("wrk", StringComparison.Ordinal) ? "1.1" : "2.0", server["httpVersion"]);
+            return;
+        }
+
+        if (name == "h1-get-mixed")
+        {
+            // The path names each size.
+            Assert.Equal("/get", client["path"]);
+            return;
         }
 
         if (client.TryGetValue("responseSize", out object? size))
         {
             Assert.Equal(server.TryGetValue("sizeInBytes", out object? ofFile) ? ofFile : server["responseSize"], size);
-            Assert.Equal(server.TryGetValue("filename", out object? file) ? $"/{file}" : $"/{client["scenario"]}", client["path"]);
+            Assert.Equal(server.TryGetValue("filename", out object? file) ? $"/{file}" : $"/{client["scenario"]}".Replace("grpc", "get", StringComparison.Ordinal), client["path"]);
         }
         else
         {
             Assert.Equal($"{client["sendBufferSize"]}", $"{server["receiveBufferSize"]}");
             Assert.Equal($"{client["receiveBufferSize"]}", $"{server["sendBufferSize"]}");
         }
+    }
+
+    /// <summary>The number of connections of HTTP/2 is that of the clients. A client that may open more opens one or two, by chance.</summary>
+    [Theory]
+    [MemberData(nameof(Scenarios))]
+    public void Connections_of_HTTP2_are_fixed(string name)
+    {
+        IReadOnlyDictionary<string, object> variables = CrankFile.LoadTest.Render(name, "client", "standard").Variables;
+        Assert.True($"{variables.GetValueOrDefault("httpVersion")}" != "2.0" || variables["http20EnableMultipleConnections"] is false, name);
+
+        // Kestrel's default is 100 requests on a connection.
+        Assert.InRange(Convert.ToInt32(variables.GetValueOrDefault("concurrencyPerHttpClient", 0), null), 0, 100);
     }
 
     [Theory]

@@ -39,9 +39,14 @@ internal static class Scene
     {
         CrankJob plain = CrankFile.LoadTest.Render(scenario, "client", profile);
         List<(string, object)> changes = [("serverAddress", "127.0.0.1"), ("serverPort", port), ("warmup", 0), ("duration", 0.3)];
-        if (plain.Variables.ContainsKey("concurrencyPerHttpClient"))
+        if (plain.Variables.TryGetValue("concurrencyPerHttpClient", out object? concurrency))
         {
-            changes.Add(("concurrencyPerHttpClient", Concurrency));
+            changes.Add(("concurrencyPerHttpClient", Math.Min(Concurrency, Convert.ToInt32(concurrency, null))));
+        }
+
+        if (plain.Variables.ContainsKey("connections") && Cell.IsLab)
+        {
+            changes.Add(("connections", Concurrency));
         }
 
         return CrankFile.LoadTest.Render(scenario, "client", profile, [.. changes]);

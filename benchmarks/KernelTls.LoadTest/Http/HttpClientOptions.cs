@@ -15,11 +15,16 @@ internal sealed record HttpClientOptions
 
     public required bool IsPost { get; init; }
 
+    /// <summary>Gets a value that indicates whether requests are unary gRPC calls.</summary>
+    public required bool IsCall { get; init; }
+
     /// <summary>Gets the path, which begins with a slash.</summary>
     public required string Path { get; init; }
 
-    /// <summary>Gets the required size of each response, in bytes.</summary>
-    public required long ResponseSize { get; init; }
+    /// <summary>
+    /// Gets the required sizes of the responses, in bytes, which take turns. If there are several, the path's last segment is the size.
+    /// </summary>
+    public required IReadOnlyList<int> ResponseSizes { get; init; }
 
     public required int RequestContentSize { get; init; }
 
@@ -43,6 +48,9 @@ internal sealed record HttpClientOptions
 
     public required bool CollectRequestTimings { get; init; }
 
+    /// <summary>Gets the requests per second of all clients, or 0 for as many as can be.</summary>
+    public required int Rate { get; init; }
+
     public required double Warmup { get; init; }
 
     public required double Duration { get; init; }
@@ -54,10 +62,11 @@ internal sealed record HttpClientOptions
         Option<int> port = LoadTestOptions.ServerPort(lowest: 1);
         Option<bool> https = LoadTestOptions.Switch("--useHttps", false, "TLS.");
         Option<string> version = LoadTestOptions.Choice("--httpVersion", "The only version of HTTP.", "1.1", "2.0");
-        Option<string> scenario = LoadTestOptions.Choice("--scenario", "What is asked.", "get", "post");
+        Option<string> scenario = LoadTestOptions.Choice("--scenario", "What is asked; grpc is a unary call.", "get", "post", "grpc");
         Option<string?> path = new("--path") { Description = "The server's path; default: /get or /post." };
-        Option<int> responseSize = LoadTestOptions.Number("--responseSize", 0, 0, int.MaxValue, "Bytes that each answer must have.");
-        Option<int> contentSize = LoadTestOptions.Number("--requestContentSize", 0, 0, int.MaxValue, "Bytes of each request; post only.");
+        Option<int[]> responseSizes = LoadTestOptions.Sizes(
+            "--responseSize", "Bytes that each answer must have; sizes with commas between take turns, and the client asks for /get/SIZE.");
+        Option<int> contentSize = LoadTestOptions.Number("--requestContentSize", 0, 0, int.MaxValue, "Bytes of each request; not for get.");
         Option<int> writeSize =
             LoadTestOptions.Number("--requestContentWriteSize", ReferenceWriteSize, 1, int.MaxValue, "Bytes of each write of a request.");
         Option<bool> flush = LoadTestOptions.Switch("--requestContentFlushAfterWrite", false, "Flush after each write of a request.");
@@ -75,6 +84,7 @@ internal sealed record HttpClientOptions
         Option<bool> http2Connections =
             LoadTestOptions.Switch("--http20EnableMultipleConnections", true, "HTTP/2 opens another connection when one is full.");
         Option<bool> timings = LoadTestOptions.Switch("--collectRequestTimings", false, "Percentiles of the times of requests.");
+        Option<int> rate = LoadTestOptions.Number("--rate", 0, 0, 10_000_000, "Requests per second of all clients; 0: as many as can be.");
         Option<double> warmup = LoadTestOptions.Warmup();
         Option<double> duration = LoadTestOptions.Duration();
         path.Validators.Add(result =>
@@ -93,8 +103,8 @@ internal sealed record HttpClientOptions
         });
         Command command = new("http-client", "HttpClient: as many requests as can be, of one kind.")
         {
-            address, port, https, version, scenario, path, responseSize, contentSize, writeSize, flush, unknown, headers, clients,
-            concurrency, http11Connections, http2Connections, timings, warmup, duration,
+            address, port, https, version, scenario, path, responseSizes, contentSize, writeSize, flush, unknown, headers, clients,
+            concurrency, http11Connections, http2Connections, timings, rate, warmup, duration,
         };
         command.Validators.Add(result =>
         {
@@ -107,6 +117,14 @@ internal sealed record HttpClientOptions
                 case "post" when size == 0:
                     result.AddError("--requestContentSize is 0; the scenario post has content.");
                     break;
+                case "grpc" when result.ValueOf(version) != "2.0":
+                    result.AddError("--httpVersion is 1.1; the scenario grpc needs 2.0.");
+                    break;
+            }
+
+            if (result.ValueOf(responseSizes).Length > 1 && (result.ValueOf(scenario) != "get" || result.GetResult(path)?.GetValueOrDefault<string?>() is not (null or HttpLoad.GetPath)))
+            {
+                result.AddError("--responseSize has several sizes; they are for the scenario get and its own path.");
             }
         });
         command.SetAction(isServer: false, (arguments, cancellationToken) =>
@@ -119,8 +137,9 @@ internal sealed record HttpClientOptions
                 UseHttps = arguments.GetValue(https),
                 HttpVersion = Version.Parse(arguments.GetValue(version)!),
                 IsPost = isPost,
+                IsCall = arguments.GetValue(scenario) == "grpc",
                 Path = arguments.GetValue(path) ?? (isPost ? HttpLoad.PostPath : HttpLoad.GetPath),
-                ResponseSize = arguments.GetValue(responseSize),
+                ResponseSizes = arguments.GetValue(responseSizes)!,
                 RequestContentSize = arguments.GetValue(contentSize),
                 RequestContentWriteSize = arguments.GetValue(writeSize),
                 RequestContentFlushAfterWrite = arguments.GetValue(flush),
@@ -131,6 +150,7 @@ internal sealed record HttpClientOptions
                 Http11MaxConnectionsPerServer = arguments.GetValue(http11Connections),
                 Http20EnableMultipleConnections = arguments.GetValue(http2Connections),
                 CollectRequestTimings = arguments.GetValue(timings),
+                Rate = arguments.GetValue(rate),
                 Warmup = arguments.GetValue(warmup),
                 Duration = arguments.GetValue(duration),
             }).RunAsync(cancellationToken);

@@ -1,5 +1,7 @@
 using System.Diagnostics;
 using System.Net;
+using Grpc.Core;
+using Grpc.Net.Client;
 using KernelTls.LoadTest.Report;
 using KernelTls.LoadTest.Running;
 using KernelTls.LoadTest.Tls;
@@ -18,17 +20,25 @@ internal sealed class HttpLoad
     private readonly TlsChoice _tls = new();
     private readonly ConnectionTally _connections = new();
     private readonly Schedule _schedule;
-    private readonly Uri _uri;
+    private readonly Pace _pace;
+    private readonly (Uri Uri, int Size)[] _targets;
     private readonly byte[] _part;
+    private readonly byte[] _message;
+    private long _asked;
     private string? _firstError;
 
     public HttpLoad(HttpClientOptions options)
     {
         _options = options;
         _schedule = new Schedule(options.Warmup, options.Duration);
+        _pace = new Pace(options.Rate);
         string scheme = options.UseHttps ? Uri.UriSchemeHttps : Uri.UriSchemeHttp;
-        _uri = new Uri($"{scheme}://{options.ServerAddress}:{options.ServerPort}{options.Path}");
+        string target = $"{scheme}://{options.ServerAddress}:{options.ServerPort}{options.Path}";
+        _targets = options.ResponseSizes is [int size]
+            ? [(new Uri(target), size)]
+            : [.. options.ResponseSizes.Select(size => (new Uri($"{target}/{size}"), size))];
         _part = new byte[Math.Min(options.RequestContentSize, options.RequestContentWriteSize)];
+        _message = options.IsCall ? new byte[options.RequestContentSize] : [];
     }
 
     public async Task RunAsync(CancellationToken cancellationToken)
@@ -42,8 +52,9 @@ internal sealed class HttpLoad
                 {
                     HttpTally[] parts = await Task.WhenAll(
                         from client in clients
+                        let calls = _options.IsCall ? CallsOf(client) : null
                         from _ in Enumerable.Range(0, _options.ConcurrencyPerHttpClient)
-                        select Task.Run(() => AskAsync(client, cancellationToken), cancellationToken));
+                        select Task.Run(() => AskAsync(client, calls, cancellationToken), cancellationToken));
                     Array.ForEach(parts, all.Add);
                 },
                 cancellationToken);
@@ -64,7 +75,7 @@ internal sealed class HttpLoad
         }
 
         Results results = new();
-        all.AddTo(results, _schedule, _options.ResponseSize + (_options.IsPost ? _options.RequestContentSize : 0));
+        all.AddTo(results, _schedule);
         _connections.AddTo(results);
         results.AddEnvironment();
         results.Tell();
@@ -90,17 +101,29 @@ internal sealed class HttpLoad
         return new HttpClient(_tls.IsStock ? handler : handler.UseKernelTls(_tls.Options));
     }
 
-    private async Task<HttpTally> AskAsync(HttpClient client, CancellationToken cancellationToken)
+    private CallInvoker CallsOf(HttpClient client) =>
+        GrpcChannel.ForAddress(_targets[0].Uri.GetLeftPart(UriPartial.Authority), new GrpcChannelOptions { HttpClient = client }).CreateCallInvoker();
+
+    private async Task<HttpTally> AskAsync(HttpClient client, CallInvoker? calls, CancellationToken cancellationToken)
     {
         HttpTally tally = new();
         byte[] buffer = new byte[ReadSize];
         while (!_schedule.IsOver)
         {
+            long start = await _pace.WaitAsync(cancellationToken);
             try
             {
-                await AskOnceAsync(client, buffer, tally, cancellationToken);
+                if (_schedule.IsOver)
+                {
+                    break;
+                }
+
+                await (calls is null
+                    ? AskOnceAsync(client, start, buffer, tally, cancellationToken)
+                    : CallOnceAsync(calls, start, tally, cancellationToken));
             }
-            catch (Exception e) when (e is HttpRequestException or IOException or TaskCanceledException && !cancellationToken.IsCancellationRequested)
+            catch (Exception e) when (
+                e is HttpRequestException or IOException or RpcException or TaskCanceledException && !cancellationToken.IsCancellationRequested)
             {
                 Remember(LoadTestCommand.Describe(e));
                 if (_schedule.Note())
@@ -113,10 +136,17 @@ internal sealed class HttpLoad
         return tally;
     }
 
-    private async Task AskOnceAsync(HttpClient client, byte[] buffer, HttpTally tally, CancellationToken cancellationToken)
+    private async Task CallOnceAsync(CallInvoker calls, long start, HttpTally tally, CancellationToken cancellationToken)
     {
-        using HttpRequestMessage request = CreateRequest();
-        long start = Stopwatch.GetTimestamp();
+        byte[] answer = await calls.AsyncUnaryCall(EchoCall.Method, null, new CallOptions(cancellationToken: cancellationToken), _message);
+        long end = Stopwatch.GetTimestamp();
+        Note(tally, new Answer(answer.Length == _targets[0].Size, answer.Length, $"a call gave {answer.Length} bytes", start, end, end, end));
+    }
+
+    private async Task AskOnceAsync(HttpClient client, long start, byte[] buffer, HttpTally tally, CancellationToken cancellationToken)
+    {
+        (Uri uri, int size) = _targets.Length == 1 ? _targets[0] : _targets[Interlocked.Increment(ref _asked) % _targets.Length];
+        using HttpRequestMessage request = CreateRequest(uri);
         using HttpResponseMessage response =
             await client.SendAsync(request, HttpCompletionOption.ResponseHeadersRead, cancellationToken);
         long headers = Stopwatch.GetTimestamp();
@@ -131,10 +161,21 @@ internal sealed class HttpLoad
         }
 
         long end = Stopwatch.GetTimestamp();
-        bool isGood = response.StatusCode == HttpStatusCode.OK && received == _options.ResponseSize;
-        if (!isGood)
+        Note(tally, new Answer(
+            response.StatusCode == HttpStatusCode.OK && received == size,
+            received,
+            $"{uri} gave {(int)response.StatusCode} with {received} bytes, expected 200 with {size}",
+            start,
+            headers,
+            contentStart,
+            end));
+    }
+
+    private void Note(HttpTally tally, in Answer answer)
+    {
+        if (!answer.IsGood)
         {
-            Remember($"{_uri} gave {(int)response.StatusCode} with {received} bytes, expected 200 with {_options.ResponseSize}");
+            Remember(answer.Text);
         }
 
         if (!_schedule.Note())
@@ -142,16 +183,16 @@ internal sealed class HttpLoad
             return;
         }
 
-        tally.AddAnswer(isGood);
-        if (isGood && _options.CollectRequestTimings)
+        tally.AddAnswer(answer.IsGood, answer.Received + (_options.IsPost || _options.IsCall ? _options.RequestContentSize : 0));
+        if (answer.IsGood && _options.CollectRequestTimings)
         {
-            tally.AddTimes(headers - start, contentStart - start, end - start);
+            tally.AddTimes(answer.Headers - answer.Start, answer.ContentStart - answer.Start, answer.End - answer.Start);
         }
     }
 
-    private HttpRequestMessage CreateRequest()
+    private HttpRequestMessage CreateRequest(Uri uri)
     {
-        HttpRequestMessage request = new(_options.IsPost ? HttpMethod.Post : HttpMethod.Get, _uri)
+        HttpRequestMessage request = new(_options.IsPost ? HttpMethod.Post : HttpMethod.Get, uri)
         {
             Version = _options.HttpVersion,
             VersionPolicy = HttpVersionPolicy.RequestVersionExact,

@@ -1,3 +1,5 @@
+using System.Collections.Concurrent;
+using System.Globalization;
 using System.IO.Pipelines;
 using System.Net;
 using System.Net.Security;
@@ -23,10 +25,14 @@ internal sealed class HttpServer(HttpServerOptions options)
     /// </summary>
     private static readonly TimeSpan s_handshakeTimeout = TimeSpan.FromMinutes(2);
 
+    /// <summary>The largest size that a path may name.</summary>
+    private const int LargestBody = 16 << 20;
+
     private readonly TlsChoice _tls = new();
     private readonly ConnectionTally _tally = new();
     private readonly WorkMeter _work = new();
     private readonly byte[] _body = new byte[options.ResponseSize];
+    private readonly ConcurrentDictionary<int, byte[]> _bodies = [];
     private KtlsOffload? _fallback;
 
     public async Task RunAsync(CancellationToken cancellationToken)
@@ -64,6 +70,11 @@ internal sealed class HttpServer(HttpServerOptions options)
 
                 endpoint.Use(Count);
             }));
+        if (options.HttpVersion.Major == 2)
+        {
+            EchoCall.AddTo(builder.Services, _body);
+        }
+
         if (!_tls.IsStock)
         {
             // For connections that Kestrel's TLS serves, report the same text as the stream of a client does.
@@ -82,6 +93,11 @@ internal sealed class HttpServer(HttpServerOptions options)
                 FileProvider = new PhysicalFileProvider(directory),
                 ServeUnknownFileTypes = true,
             });
+        }
+
+        if (options.HttpVersion.Major == 2)
+        {
+            EchoCall.MapTo(application);
         }
 
         application.Run(RespondAsync);
@@ -118,7 +134,7 @@ internal sealed class HttpServer(HttpServerOptions options)
     private async Task RespondAsync(HttpContext context)
     {
         bool isPost = context.Request.Method == HttpMethods.Post;
-        if (context.Request.Path.Value != (isPost ? HttpLoad.PostPath : HttpLoad.GetPath))
+        if (FindBody(context.Request.Path.Value!, isPost) is not { } body)
         {
             context.Response.StatusCode = StatusCodes.Status404NotFound;
             return;
@@ -129,11 +145,26 @@ internal sealed class HttpServer(HttpServerOptions options)
             await DrainAsync(context);
         }
 
-        context.Response.ContentLength = _body.Length;
-        if (_body.Length > 0)
+        context.Response.ContentLength = body.Length;
+        if (body.Length > 0)
         {
-            await context.Response.Body.WriteAsync(_body);
+            await context.Response.Body.WriteAsync(body);
         }
+    }
+
+    /// <summary>Returns the body of a response, or null if there is no such path. The last segment of a path may be the size.</summary>
+    private byte[]? FindBody(string path, bool isPost)
+    {
+        if (path == (isPost ? HttpLoad.PostPath : HttpLoad.GetPath))
+        {
+            return _body;
+        }
+
+        string sized = $"{HttpLoad.GetPath}/";
+        return !isPost && path.StartsWith(sized, StringComparison.Ordinal)
+            && int.TryParse(path.AsSpan(sized.Length), NumberStyles.None, CultureInfo.InvariantCulture, out int size) && size <= LargestBody
+            ? _bodies.GetOrAdd(size, static size => new byte[size])
+            : null;
     }
 
     private static async Task DrainAsync(HttpContext context)

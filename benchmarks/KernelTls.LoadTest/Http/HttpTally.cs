@@ -17,10 +17,14 @@ internal sealed class HttpTally
 
     public long Errors { get; private set; }
 
-    public void AddAnswer(bool isGood)
+    /// <summary>Gets the bytes of content of the good answers and their requests.</summary>
+    public long Content { get; private set; }
+
+    public void AddAnswer(bool isGood, long content)
     {
         Answered++;
         Bad += isGood ? 0 : 1;
+        Content += isGood ? content : 0;
     }
 
     public void AddError() => Errors++;
@@ -42,6 +46,7 @@ internal sealed class HttpTally
         Answered += other.Answered;
         Bad += other.Bad;
         Errors += other.Errors;
+        Content += other.Content;
         _headers.AddRange(other._headers);
         _contentStart.AddRange(other._contentStart);
         _contentEnd.AddRange(other._contentEnd);
@@ -49,13 +54,12 @@ internal sealed class HttpTally
 
     /// <param name="results">The results to which the figures are added.</param>
     /// <param name="schedule">The time that counted.</param>
-    /// <param name="contentSize">The bytes of content of a request and its response.</param>
-    public void AddTo(Results results, Schedule schedule, long contentSize)
+    public void AddTo(Results results, Schedule schedule)
     {
         results.Add(Metrics.Requests, Answered);
         results.Add(Metrics.RequestsPerSecond, Answered / schedule.Counted.TotalSeconds);
-        results.Add(Metrics.ContentPerSecond, (Answered - Bad) * contentSize / schedule.Counted.TotalSeconds);
-        WorkMeter.Add(results, schedule.Processor, Answered, (Answered - Bad) * contentSize);
+        results.Add(Metrics.ContentPerSecond, Content / schedule.Counted.TotalSeconds);
+        WorkMeter.Add(results, schedule.Processor, Answered, Content);
         results.Add(Metrics.BadResponses, Bad);
         results.Add(Metrics.Errors, Errors);
         if (_headers.Count > 0)

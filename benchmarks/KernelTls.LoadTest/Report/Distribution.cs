@@ -19,7 +19,19 @@ internal sealed class Distribution
             "n3"))];
     }
 
+    /// <summary>Gets the share of the operations that each figure describes.</summary>
+    public static IEnumerable<double> Shares => s_points.Select(point => point.Share);
+
     public IReadOnlyList<Metric> Metrics { get; }
+
+    /// <summary>Adds six figures in milliseconds that another program has computed.</summary>
+    public void Add(Results results, IReadOnlyList<double> milliseconds)
+    {
+        for (int i = 0; i < s_points.Length; i++)
+        {
+            results.Add(Metrics[i], milliseconds[i]);
+        }
+    }
 
     /// <param name="results">The results to which the six figures are added.</param>
     /// <param name="ticks">
