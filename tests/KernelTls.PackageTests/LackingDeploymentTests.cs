@@ -16,8 +16,8 @@ public sealed class LackingDeploymentTests(Workshop workshop) : IDisposable
     public void Dispose() => _directory.Dispose();
 
     [Theory]
-    [InlineData("runtimes", "Kernel TLS is not available (NativeLibraryMissing)")]
-    [InlineData(Shim, "Kernel TLS is not available (NativeLibraryMissing)")]
+    [InlineData("runtimes", "NativeLibraryMissing")]
+    [InlineData(Shim, "NativeLibraryMissing")]
     [InlineData("KernelTls.dll", "Kernel TLS is not available, because the assembly KernelTls cannot be loaded.")]
     [InlineData("KernelTls.dll, damaged", "Kernel TLS is not available, because the assembly KernelTls cannot be loaded.")]
     public async Task A_web_application(string lacks, string reason)
