@@ -18,6 +18,15 @@ public class PlatformTests
         Assert.Equal(expected, Platform.DecodeVersion(number).ToString());
 
     [Theory]
+    [InlineData("Unable to load it.", "Unable to load it.")]
+    [InlineData("Unable to load it. Use strace: \n/a/x.so: cannot open: No such file or directory\n/b/x.so: the same: No such file or directory\n",
+        "Unable to load it.")]
+    [InlineData("Unable to load it. Use strace: \n/a/x.so: cannot open: No such file or directory\n/b/x.so: file too short\n/c/x.so: invalid\n",
+        "Unable to load it. /b/x.so: file too short")]
+    public void What_the_loader_says_becomes_a_sentence(string message, string expected) =>
+        Assert.Equal(expected, Platform.Summarize(message));
+
+    [Theory]
     [InlineData(0, 0, 0, KtlsFallbackReason.None)]
     [InlineData(0, 0, 22, KtlsFallbackReason.None)] // keys are evaluated one by one
     [InlineData(0, 2, 2, KtlsFallbackReason.ModuleMissing)]

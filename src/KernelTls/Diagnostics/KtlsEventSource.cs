@@ -155,12 +155,12 @@ internal sealed class KtlsEventSource : EventSource
     /// Reports that peers pad their records, so that connections with <see cref="KtlsExpectNoPadding.Automatic"/> expect padding for a
     /// minute.
     /// </summary>
-    [Event(9, Level = EventLevel.Informational)]
+    [Event(10, Level = EventLevel.Informational)]
     public void PaddedRecords(long count)
     {
         if (IsEnabled(EventLevel.Informational, EventKeywords.None))
         {
-            WriteEvent(9, count);
+            WriteEvent(10, count);
         }
     }
 

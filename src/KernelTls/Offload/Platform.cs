@@ -96,7 +96,7 @@ internal sealed class Platform
         }
         catch (Exception e) when (e is DllNotFoundException or BadImageFormatException or EntryPointNotFoundException)
         {
-            return None(KtlsFallbackReason.NativeLibraryMissing, e.Message);
+            return None(KtlsFallbackReason.NativeLibraryMissing, Summarize(e.Message));
         }
 
         if (errno != 0)
@@ -163,6 +163,18 @@ internal sealed class Platform
         : probe.UlpErrno != 0 ? KtlsFallbackReason.ModuleMissing
         : AreAllDenied(probe.Send) && AreAllDenied(probe.Receive) ? KtlsFallbackReason.NotPermitted
         : KtlsFallbackReason.None;
+
+    /// <summary>
+    /// Returns the first sentence of what .NET says of a library that it cannot load, and the first attempt that found a file. The rest names
+    /// a dozen paths, and tools for programmers.
+    /// </summary>
+    internal static string Summarize(string message)
+    {
+        int end = message.IndexOf(". ", StringComparison.Ordinal);
+        string? found = message.Split('\n').Skip(1).FirstOrDefault(
+            l => !string.IsNullOrWhiteSpace(l) && !l.Contains("No such file", StringComparison.Ordinal));
+        return $"{(end < 0 ? message : message[..(end + 1)])} {found?.Trim()}".TrimEnd();
+    }
 
     private static bool AreAllDenied(ReadOnlySpan<int> table)
     {
