@@ -44,10 +44,10 @@ internal static class Scene
             changes.Add(("concurrencyPerHttpClient", Math.Min(Concurrency, Convert.ToInt32(concurrency, null))));
         }
 
-        // A generator ends after a second, done or not, and all its responses progress at once.
+        // A generator ends after a second, done or not, and all its responses progress at once. wrk gives each of its four threads as many.
         if (plain.Variables.ContainsKey("connections"))
         {
-            changes.Add(("connections", Math.Min(Concurrency, 10)));
+            changes.Add(("connections", Math.Min(Concurrency, 8)));
         }
 
         return CrankFile.LoadTest.Render(scenario, "client", profile, [.. changes]);
