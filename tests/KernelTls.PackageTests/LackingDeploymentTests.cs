@@ -30,7 +30,7 @@ public sealed class LackingDeploymentTests(Workshop workshop) : IDisposable
     }
 
     /// <summary>
-    /// The application's attribute names this assembly. ASP.NET Core looks for it, reports that it is missing, and goes on without it.
+    /// The application's attribute names this assembly. ASP.NET Core reports that the assembly is missing, and starts the application.
     /// </summary>
     [Fact]
     public async Task A_web_application_without_the_assembly_that_it_names()

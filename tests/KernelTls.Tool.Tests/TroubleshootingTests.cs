@@ -1,6 +1,7 @@
 using System.Net;
 using System.Net.Sockets;
 using System.Security.Authentication;
+using System.Security.Cryptography.X509Certificates;
 using System.Text.RegularExpressions;
 using KernelTls.Tests;
 
@@ -66,11 +67,7 @@ public class TroubleshootingTests
     public async Task A_certificate_that_is_not_trusted()
     {
         Row("A peer's certificate is refused", "`ktls probe HOST:PORT` (exit code 5)");
-        using TemporaryDirectory directory = new();
-        (ExternalProgram server, int port) = await OpenSslProgram.ServeStatusAsync(Certificates.WrongName, directory, SslProtocols.Tls13);
-        using ExternalProgram _ = server;
-
-        Ktls.Result result = await Ktls.RunAsync("probe", $"localhost:{port}", "--ca", Certificates.WriteAuthority(directory.FullName));
+        Ktls.Result result = await ProbeAsync(Certificates.WrongName, SslProtocols.Tls13);
 
         result.AssertExit(ExitCode.NotTrusted).AssertErrors("NameMismatch (it is for ");
         result.AssertErrors("--server-name NAME");
@@ -80,11 +77,7 @@ public class TroubleshootingTests
     public async Task A_peer_that_requires_a_client_certificate()
     {
         Row("`ktls probe` or `ktls connect` ends with exit code 7", "`--certificate FILE --key FILE`");
-        using TemporaryDirectory directory = new();
-        (ExternalProgram server, int port) = await OpenSslProgram.ServeStatusAsync(Certificates.Ecdsa, directory, SslProtocols.Tls13, "-Verify", "1");
-        using ExternalProgram _ = server;
-
-        Ktls.Result result = await Ktls.RunAsync("probe", $"localhost:{port}", "--ca", Certificates.WriteAuthority(directory.FullName));
+        Ktls.Result result = await ProbeAsync(Certificates.Ecdsa, SslProtocols.Tls13, "-Verify", "1");
 
         result.AssertExit(ExitCode.Refused).AssertErrors("alert certificate_required. It requires a client certificate: specify one with --certificate");
     }
@@ -93,12 +86,7 @@ public class TroubleshootingTests
     public async Task A_peer_with_a_cipher_that_no_kernel_has()
     {
         Row("Not with this peer", "`ktls probe HOST:PORT`");
-        using TemporaryDirectory directory = new();
-        (ExternalProgram server, int port) = await OpenSslProgram.ServeStatusAsync(
-            Certificates.Ecdsa, directory, SslProtocols.Tls12, "-cipher", "ECDHE-ECDSA-AES128-SHA256");
-        using ExternalProgram _ = server;
-
-        Ktls.Result result = await Ktls.RunAsync("probe", $"localhost:{port}", "--ca", Certificates.WriteAuthority(directory.FullName));
+        Ktls.Result result = await ProbeAsync(Certificates.Ecdsa, SslProtocols.Tls12, "-cipher", "ECDHE-ECDSA-AES128-SHA256");
 
         result.AssertExit(ExitCode.No);
         Assert.Matches("cipher +none that any kernel implements", result.Output);
@@ -114,11 +102,7 @@ public class TroubleshootingTests
     public async Task A_peer_that_pads()
     {
         Row("Receiving is slower than it was", "`ktls probe HOST:PORT`, the line `records`");
-        using TemporaryDirectory directory = new();
-        (ExternalProgram server, int port) = await OpenSslProgram.ServeStatusAsync(Certificates.Ecdsa, directory, SslProtocols.Tls13, "-record_padding", "512");
-        using ExternalProgram _ = server;
-
-        Ktls.Result result = await Ktls.RunAsync("probe", $"localhost:{port}", "--ca", Certificates.WriteAuthority(directory.FullName));
+        Ktls.Result result = await ProbeAsync(Certificates.Ecdsa, SslProtocols.Tls13, "-record_padding", "512");
 
         Assert.Matches("records .* padded, by [0-9]+ bytes in all: no gain from ExpectNoPadding with this peer", result.Output);
     }
@@ -214,6 +198,15 @@ public class TroubleshootingTests
                 RemoteCertificateValidationCallback = (_, _, _, _) => true,
             })).InTime();
 #pragma warning restore SYSLIB0039, CA5397
+    }
+
+    /// <summary>Runs ktls probe against an OpenSSL server with these settings.</summary>
+    private static async Task<Ktls.Result> ProbeAsync(X509Certificate2 certificate, SslProtocols version, params string[] more)
+    {
+        using TemporaryDirectory directory = new();
+        (ExternalProgram server, int port) = await OpenSslProgram.ServeStatusAsync(certificate, directory, version, more);
+        using ExternalProgram _ = server;
+        return await Ktls.RunAsync("probe", $"localhost:{port}", "--ca", Certificates.WriteAuthority(directory.FullName));
     }
 
     /// <summary>Asserts that the row that begins with this symptom or reason contains the command or the remedy.</summary>
