@@ -62,8 +62,24 @@ public class ChromiumTests
         await server.OutputUpToAsync("listening on: https://", s_start);
         await using Chromium page = await Chromium.StartAsync(Certificates.Ecdsa);
 
-        await page.NavigateAsync(new Uri($"https://127.0.0.1:{port}/"), s_limit);
+        try
+        {
+            await page.NavigateAsync(new Uri($"https://127.0.0.1:{port}/"), s_limit);
+            await UsePageAsync(page);
+        }
+        catch (Exception e)
+        {
+            server.Kill();
+            using StreamReader output = new(server.Output);
+            throw new InvalidOperationException($"The server printed: {await output.ReadToEndAsync().InTime("the server's output")}", e);
+        }
 
+        server.Kill();
+        Assert.Equal("The server does not answer.", $"{await page.EvaluateAsync(Lost, s_limit)}");
+    }
+
+    private static async Task UsePageAsync(Chromium page)
+    {
         AssertOffloaded(await page.EvaluateAsync(Table, s_limit));
         Assert.Equal(Sha256(Size), $"{await page.EvaluateAsync(Digest("/files/large"), s_limit)}");
         Assert.Equal(Sha256(1_000), $"{await page.EvaluateAsync(Digest("/files/small"), s_limit)}");
@@ -72,8 +88,6 @@ public class ChromiumTests
 
         // Its own connection is still open: none failed, and no unused one was added.
         AssertOffloaded(await page.EvaluateAsync(Table, s_limit));
-        server.Kill();
-        Assert.Equal("The server does not answer.", $"{await page.EvaluateAsync(Lost, s_limit)}");
     }
 
     private static string Digest(string path) => $$"""
@@ -147,9 +161,10 @@ public class ChromiumTests
             "--", "dotnet", "KernelTls.FileServer/release/KernelTls.FileServer.dll", .. Options("/srv", "0.0.0.0", $"{GuestPort}")]);
     }
 
-    /// <summary>Returns the options, without a log of the requests.</summary>
+    /// <summary>Returns the options: no log of the requests, but of the handshakes that fail or take too long.</summary>
     private static string[] Options(string directory, string address, string port) =>
         ["--directory", $"{directory}/files", "--address", address, "--port", port, "--Logging:LogLevel:Microsoft.AspNetCore", "Warning",
+        "--Logging:LogLevel:Microsoft.AspNetCore.Server.Kestrel.Https", "Debug",
         "--Kestrel:Certificates:Default:Path", $"{directory}/certificate.pem",
         "--Kestrel:Certificates:Default:KeyPath", $"{directory}/key.pem"];
 }
