@@ -56,6 +56,7 @@ internal static class BenchCommand
             WallCommands.Create(),
             WallCommands.CreateLoad(),
             WallCommands.CreateMeasure(),
+            WallCommands.CreateMeasureOften(),
             ListCommand(),
             ShareCommand(),
             JoinCommand(),
@@ -184,7 +185,7 @@ internal static class BenchCommand
         Command command = new("list", "The names of rows and modes.") { Hidden = true };
         command.SetAction(_ =>
         {
-            Console.Out.WriteLine($"scenario: {string.Join(' ', s_rows.Concat(GeneratorRow.All.Select(row => row.Name)))}");
+            Console.Out.WriteLine($"scenario: {string.Join(' ', s_rows.Union(LoadRun.Rows))}");
             Console.Out.WriteLine($"mode: {string.Join(' ', ModeTable.Names)}");
         });
         return command;

@@ -27,6 +27,16 @@ public class GeneratorTests
     public static TheoryData<string, string> Cells =>
         [.. from row in s_hasKernel ? s_rows : [.. s_rows, "hey-c100-post-1m"] from mode in s_modes select new TheoryDataRow<string, string>(row, mode)];
 
+    public static TheoryData<string, string> Children => s_hasKernel
+        ? new() { { "nginx-c1-h1-connclose", ModeTable.KernelClient } }
+        : new()
+        {
+            { "c100-h1-get-0", ModeTable.Stock },
+            { "nginx-c1-h1-connclose", ModeTable.DirectClient },
+            { "nginx-c100-h1-post-64k", ModeTable.DirectClient },
+            { "nginx-c100-h2-get-1k", ModeTable.Stock },
+        };
+
     [Theory]
     [Trait("loop", "outer")]
     [MemberData(nameof(Cells))]
@@ -34,8 +44,9 @@ public class GeneratorTests
     {
         GeneratorRow row = GeneratorRow.Find(name)!;
         ServerTests.SkipWithout(row.Generator.Program);
-        WallMeasurement measured = await GeneratorMeasurement.MeasureAsync(
+        await using GeneratorSubject subject = await GeneratorSubject.StartAsync(
             row, mode, s_length, TestContext.Current.CancellationToken, warmUpRounds: 1);
+        WallMeasurement measured = await subject.MeasureAsync(TestContext.Current.CancellationToken);
 
         Assert.InRange(measured.Operations, row.Connections, int.MaxValue);
         Assert.InRange(measured.PerSecond, 1, double.MaxValue);
@@ -48,30 +59,25 @@ public class GeneratorTests
 
     /// <summary>
     /// Runs what eng/bench --load does in every way that this machine has: stock, OpenSSL on the socket and, in the lab's cells as on a hosted
-    /// runner, kernel TLS. A row in a mode is measured once, for all turns.
+    /// runner, kernel TLS.
     /// </summary>
     [Fact]
     [Trait("loop", "outer")]
     public async Task Load_has_every_way_of_this_machine_beside_the_stock_stream()
     {
         ServerTests.SkipWithout("wrk");
-        Dictionary<string, WallMeasurement> measured = [];
-        LoadRun run = new(["wrk-c1-get-64k"], [], s_length, TextWriter.Null, async (row, mode, cancellationToken) =>
+        List<string> started = [];
+        LoadRun run = new(["wrk-c1-get-64k"], [], s_length, TextWriter.Null, mostTurns: 1, async (row, mode, cancellationToken) =>
         {
-            if (!measured.TryGetValue(mode, out WallMeasurement? known))
-            {
-                known = await GeneratorMeasurement.MeasureAsync(GeneratorRow.Find(row)!, mode, s_length, cancellationToken, warmUpRounds: 1);
-                measured[mode] = known;
-            }
-
-            return known;
+            started.Add(mode);
+            return await GeneratorSubject.StartAsync(GeneratorRow.Find(row)!, mode, s_length, cancellationToken, warmUpRounds: 1);
         });
 
         LoadResults results = await run.RunAsync(TestContext.Current.CancellationToken);
 
         string[] ways = s_hasKernel ? [ModeTable.Direct, ModeTable.Kernel] : [ModeTable.Direct];
         Assert.Equal(ways, results.Rows.Select(row => row.Mode));
-        Assert.Equal([ModeTable.Stock, .. ways], measured.Keys);
+        Assert.Equal([ModeTable.Stock, .. ways], started);
         Assert.All(results.Rows, row => Assert.True(row is { PerSecond: > 0, RateRatio: > 0, Failures: 0 }, $"{row}"));
 
         // What the figures depend on stands above them.
@@ -79,6 +85,26 @@ public class GeneratorTests
         LoadRun.Write(results, text);
         Assert.Contains($"{NativeMachine.Describe()}: Linux {KtlsPlatform.KernelRelease}, {results.OpenSsl}, {results.Runtime}\n", text.ToString(), StringComparison.Ordinal);
     }
+
+    /// <summary>A child with both ends or with HttpClient alone is warm once and measures repeatedly.</summary>
+    [Theory]
+    [Trait("loop", "outer")]
+    [MemberData(nameof(Children))]
+    public async Task A_child_measures_repeatedly(string row, string mode)
+    {
+        ServerTests.SkipWithout("nginx");
+        await using ChildSubject subject = await ChildSubject.StartAsync(row, mode, s_length, TestContext.Current.CancellationToken);
+        for (int i = 0; i < 2; i++)
+        {
+            WallMeasurement measured = await subject.MeasureAsync(TestContext.Current.CancellationToken);
+            Assert.Equal((row, mode), (measured.Scenario, measured.Mode));
+            Assert.InRange(measured.PerSecond, 1, double.MaxValue);
+        }
+    }
+
+    [Fact]
+    public void Every_row_of_HttpClient_alone_is_among_the_rows_of_load() =>
+        Assert.Subset(LoadRun.Rows.ToHashSet(), ClientRow.All.Select(row => row.Name).ToHashSet());
 
     [Fact]
     public async Task A_server_in_another_mode_is_refused()

@@ -132,7 +132,24 @@ public class LoadTests
 
         Assert.Equal([0.9, 0.5, 0.99, 1.2, 0.95], measured.RateRatios);
         Assert.Equal((0.95, 95, 100, "direct"), (measured.RateRatio, measured.PerSecond, measured.StockPerSecond, measured.Mode));
+        Assert.Null(measured.RateRange);
     }
+
+    /// <summary>Of n tosses of a coin, k or fewer are heads with a probability that tables of the sign test list.</summary>
+    [Theory]
+    [InlineData(6, 1, 6)]
+    [InlineData(8, 1, 8)]
+    [InlineData(9, 2, 8)]
+    [InlineData(20, 6, 15)]
+    [InlineData(30, 10, 21)]
+    public void The_median_lies_between_two_of_the_values(int count, int low, int high)
+    {
+        MedianInterval range = MedianInterval.Of(Enumerable.Range(1, count).Reverse().Select(i => (double)i));
+        Assert.Equal(new MedianInterval(low, high), range);
+    }
+
+    [Fact]
+    public void Five_values_are_too_few() => Assert.Throws<ArgumentOutOfRangeException>(() => MedianInterval.Of([1, 1, 1, 1, 1]));
 
     [Fact]
     public async Task A_hundred_connections_at_a_time_each_find_a_session_to_resume()
@@ -182,43 +199,63 @@ public class LoadTests
             StringComparison.Ordinal);
 
     [Fact]
-    public async Task A_pair_that_fails_is_measured_again_and_counted()
+    public async Task A_turn_that_fails_is_measured_again_and_counted()
     {
-        int measured = 0;
         await using StringWriter output = new();
-        LoadRun run = new(["c100-h2-get-0"], ["direct"], TimeSpan.FromSeconds(1), output, (row, mode, _) =>
-            ++measured == 4 ? throw new BenchFailedException("it stalled") : Task.FromResult(RateOf(mode, 100)));
+        Subjects subjects = new((_, count) => count == 4 ? throw new BenchFailedException("it stalled") : 100);
+        LoadRun run = new(["c100-h2-get-0"], ["direct"], TimeSpan.FromSeconds(1), output, start: subjects.StartAsync);
 
         LoadMeasurement row = Assert.Single((await run.RunAsync(TestContext.Current.CancellationToken)).Rows);
 
-        Assert.Equal((5, 1, 12), (row.RateRatios.Count, row.Failures, measured));
-        Assert.StartsWith("a pair of c100-h2-get-0 direct is measured again: it stalled", output.ToString(), StringComparison.Ordinal);
+        // Two turns, of which the second failed, and five with new processes.
+        Assert.Equal((6, 1, 14), (row.RateRatios.Count, row.Failures, subjects.Measured.Count));
+        Assert.StartsWith("a turn of c100-h2-get-0 is measured again: it stalled", output.ToString(), StringComparison.Ordinal);
+        Assert.Equal((6, 6), (subjects.Started, subjects.Disposed));
     }
 
     [Fact]
-    public async Task The_modes_of_a_turn_share_its_stock_stream()
+    public async Task The_modes_of_a_turn_share_its_stock_stream_and_turns_alternate()
     {
-        List<string> measured = [];
-        LoadRun run = new(["c100-h2-get-0"], ["direct", "direct-client"], TimeSpan.FromSeconds(1), TextWriter.Null, (row, mode, _) =>
-        {
-            measured.Add(mode);
-            return Task.FromResult(RateOf(mode, measured.Count));
-        });
+        Subjects subjects = new((_, count) => count);
+        LoadRun run = new(
+            ["c100-h2-get-0"], ["direct", "direct-client"], TimeSpan.FromSeconds(1), TextWriter.Null, mostTurns: 2, subjects.StartAsync);
 
         IReadOnlyList<LoadMeasurement> rows = (await run.RunAsync(TestContext.Current.CancellationToken)).Rows;
 
-        Assert.Equal(Enumerable.Repeat((string[])["sslstream", "direct", "direct-client"], 5).SelectMany(turn => turn), measured);
-        Assert.Equal([2, 1.25, 1.143, 1.1, 1.077], rows[0].RateRatios);
-        Assert.Equal([3, 1.5, 1.286, 1.2, 1.154], rows[1].RateRatios);
+        Assert.Equal(["sslstream", "direct", "direct-client", "direct-client", "direct", "sslstream"], subjects.Measured);
+        Assert.Equal([2, 0.833], rows[0].RateRatios);
+        Assert.Equal([3, 0.667], rows[1].RateRatios);
+    }
+
+    /// <summary>There are turns until each median is known well enough, or until there are enough of them.</summary>
+    [Theory]
+    [InlineData(0.90, 0.00, 6, "LOSES")]
+    [InlineData(1.30, 0.20, 6, "")]
+    [InlineData(0.98, 0.004, 6, "open")]
+    [InlineData(0.98, 0.05, 12, "open")]
+    public async Task A_row_has_as_many_turns_as_it_takes(double ratio, double spread, int turns, string verdict)
+    {
+        int pair = 0;
+        Subjects subjects = new((mode, _) => mode == ModeTable.Stock ? 100 : 100 * (ratio + (pair++ % 2 == 0 ? spread : -spread)));
+        LoadRun run = new(["c100-h2-get-0"], ["direct"], TimeSpan.FromSeconds(1), TextWriter.Null, mostTurns: 12, subjects.StartAsync);
+
+        LoadResults results = await run.RunAsync(TestContext.Current.CancellationToken);
+
+        Assert.Equal(turns, Assert.Single(results.Rows).RateRatios.Count);
+        await using StringWriter text = new();
+        LoadRun.Write(results, text);
+        string line = text.ToString().Split('\n').Single(line => line.StartsWith("c100-h2-get-0", StringComparison.Ordinal));
+        Assert.Equal(verdict, line.Split("  ", StringSplitOptions.RemoveEmptyEntries)[^1].Trim() is "LOSES" or "open" ? line.Split(' ')[^1] : "");
     }
 
     [Fact]
-    public async Task A_row_whose_pairs_always_fail_fails()
+    public async Task A_row_whose_turns_always_fail_fails()
     {
-        LoadRun run = new(["c100-h2-get-0"], ["direct"], TimeSpan.FromSeconds(1), TextWriter.Null, (_, _, _) =>
-            throw new BenchFailedException("it stalled"));
+        Subjects subjects = new((_, _) => throw new BenchFailedException("it stalled"));
+        LoadRun run = new(["c100-h2-get-0"], ["direct"], TimeSpan.FromSeconds(1), TextWriter.Null, start: subjects.StartAsync);
 
         await Assert.ThrowsAsync<BenchFailedException>(() => run.RunAsync(TestContext.Current.CancellationToken));
+        Assert.Equal(subjects.Started, subjects.Disposed);
     }
 
     private static WallMeasurement RateOf(string mode, double rate) => new("c100-h2-get-0", mode, 1000, rate, 1, 1, 2, 1, null, null);
@@ -256,5 +293,39 @@ public class LoadTests
         }
 
         public override ValueTask DisposeAsync() => ValueTask.CompletedTask;
+    }
+
+    /// <summary>Represents the processes of a run, whose rates a function says.</summary>
+    /// <param name="rate">A function of the mode and of the number of measurements so far, this one included.</param>
+    private sealed class Subjects(Func<string, int, double> rate)
+    {
+        public Func<string, int, double> Rate => rate;
+
+        public List<string> Measured { get; } = [];
+
+        public int Started { get; private set; }
+
+        public int Disposed { get; private set; }
+
+        public Task<ILoadSubject> StartAsync(string row, string mode, CancellationToken cancellationToken)
+        {
+            Started++;
+            return Task.FromResult<ILoadSubject>(new Subject(this, mode));
+        }
+
+        private sealed class Subject(Subjects all, string mode) : ILoadSubject
+        {
+            public Task<WallMeasurement> MeasureAsync(CancellationToken cancellationToken)
+            {
+                all.Measured.Add(mode);
+                return Task.FromResult(RateOf(mode, all.Rate(mode, all.Measured.Count)));
+            }
+
+            public ValueTask DisposeAsync()
+            {
+                all.Disposed++;
+                return ValueTask.CompletedTask;
+            }
+        }
     }
 }

@@ -148,7 +148,7 @@ internal class HttpExchange : Scenario
     /// <summary>
     /// Creates a client. Under load, none of its connections may be closed because the others were sufficient for a while.
     /// </summary>
-    protected static HttpClient CreateClient(Mode mode, HttpExchangeKind kind)
+    public static HttpClient CreateClient(Mode mode, HttpExchangeKind kind)
     {
         SocketsHttpHandler handler = mode.CreateHandler();
         if (kind.Concurrency > 1)
@@ -219,7 +219,7 @@ internal class HttpExchange : Scenario
     private bool IsResumed(long bytesOfHandshake) => bytesOfHandshake + _certificateSize <= _bytesOfFullHandshake;
 
     /// <summary>Reads a body to its end and verifies its size.</summary>
-    private static async Task ExpectAsync(Stream body, byte[] buffer, int size)
+    public static async Task ExpectAsync(Stream body, byte[] buffer, int size)
     {
         int received = 0;
         for (int count; (count = await body.ReadAsync(buffer)) > 0;)

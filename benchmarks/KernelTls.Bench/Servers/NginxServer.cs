@@ -12,6 +12,9 @@ internal static class NginxServer
     /// <summary>The text of a log line that nginx writes during its start, when it already listens.</summary>
     public const string Listening = "getrlimit(RLIMIT_NOFILE)";
 
+    /// <summary>The path that reads the request's body.</summary>
+    public const string UploadPath = "/upload";
+
     public static bool IsMode(string mode) => mode is ModeTable.Nginx or ModeTable.NginxKernel;
 
     /// <param name="mode">The mode, with or without kernel TLS.</param>
@@ -24,13 +27,15 @@ internal static class NginxServer
         files,
         port,
         $$"""
-        listen 127.0.0.1:{{port}} ssl;
+        listen 127.0.0.1:{{port}} ssl http2;
+        keepalive_requests 1000000;
+        client_max_body_size 0;
         ssl_certificate {{BenchCertificates.PathIn(files.FullName)}};
         ssl_certificate_key {{BenchCertificates.KeyPathIn(files.FullName)}};
         ssl_protocols TLSv1.3;
         {{(mode == ModeTable.NginxKernel ? "ssl_conf_command Options KTLS;" : "")}}
         {{(upstream is null
-            ? $"root {ServedFiles.RootIn(files.FullName)};"
+            ? $"root {ServedFiles.RootIn(files.FullName)}; location {UploadPath} {{ return 200; }}"
             : "location / { proxy_pass http://upstream; proxy_http_version 1.1; proxy_set_header Connection \"\"; }")}}
         """,
         upstream is null ? "" : $"upstream upstream {{ server 127.0.0.1:{upstream}; keepalive 4; }}");

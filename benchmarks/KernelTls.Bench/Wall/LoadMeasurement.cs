@@ -39,8 +39,14 @@ internal sealed record LoadMeasurement(
     double? StockContentions,
     IReadOnlyList<double> RateRatios)
 {
-    /// <summary>Gets the number of pairs that failed and were measured again.</summary>
+    /// <summary>Gets the number of turns of the row that failed and were measured again.</summary>
     public int Failures { get; init; }
+
+    /// <summary>Gets the range of the median ratio of the rates, or null if there are too few pairs.</summary>
+    public MedianInterval? RateRange { get; init; }
+
+    /// <summary>Gets the range of the median ratio of the processor times, or null if there are too few pairs.</summary>
+    public MedianInterval? CpuRange { get; init; }
 
     public static LoadMeasurement Of(IReadOnlyList<LoadPair> pairs) => new(
         pairs[0].Measured.Scenario,
@@ -53,12 +59,21 @@ internal sealed record LoadMeasurement(
         MedianOf(pairs, pair => pair.Measured.Percentile99, digits: 1),
         MedianOf(pairs, pair => pair.Measured.Percentile99 / pair.Stock.Percentile99, digits: 3),
         MedianOf(pairs, pair => pair.Measured.CpuPerOp, digits: 1),
-        MedianOf(pairs, pair => pair.Measured.CpuPerOp / pair.Stock.CpuPerOp, digits: 3),
+        MedianOf(pairs, CpuRatioOf, digits: 3),
         ContentionsOf(pairs.Select(pair => pair.Measured)),
         ContentionsOf(pairs.Select(pair => pair.Stock)),
-        [.. pairs.Select(pair => Math.Round(RatioOf(pair), 3))]);
+        [.. pairs.Select(pair => Math.Round(RatioOf(pair), 3))])
+    {
+        RateRange = RangeOf(pairs, RatioOf),
+        CpuRange = RangeOf(pairs, CpuRatioOf),
+    };
 
     private static double RatioOf(LoadPair pair) => pair.Measured.PerSecond / pair.Stock.PerSecond;
+
+    private static double CpuRatioOf(LoadPair pair) => pair.Measured.CpuPerOp / pair.Stock.CpuPerOp;
+
+    private static MedianInterval? RangeOf(IReadOnlyList<LoadPair> pairs, Func<LoadPair, double> figure) =>
+        pairs.Count < MedianInterval.LeastValues ? null : MedianInterval.Of(pairs.Select(figure));
 
     private static double? ContentionsOf(IEnumerable<WallMeasurement> measured)
     {
@@ -66,6 +81,9 @@ internal sealed record LoadMeasurement(
         return contentions.Length == 0 ? null : Math.Round(1000 * contentions[contentions.Length / 2], 2);
     }
 
-    private static double MedianOf(IReadOnlyList<LoadPair> pairs, Func<LoadPair, double> figure, int digits) =>
-        Math.Round(pairs.Select(figure).Order().ElementAt(pairs.Count / 2), digits);
+    private static double MedianOf(IReadOnlyList<LoadPair> pairs, Func<LoadPair, double> figure, int digits)
+    {
+        double[] sorted = [.. pairs.Select(figure).Order()];
+        return Math.Round((sorted[(sorted.Length - 1) / 2] + sorted[sorted.Length / 2]) / 2, digits);
+    }
 }

@@ -22,18 +22,25 @@ internal static class WallClock
     /// <summary>Returns the longest intended duration of a measurement of <paramref name="length"/> with its warm-up.</summary>
     public static TimeSpan LongestOf(TimeSpan length) => (1 + LongestWarmUp) * length;
 
+    /// <summary>Warms a scenario up and measures it once.</summary>
     /// <param name="name">The name of the row.</param>
     /// <param name="mode">The mode of the scenario.</param>
     /// <param name="scenario">The scenario to run.</param>
-    /// <param name="length">
-    /// The minimum duration of the measurement. The warm-up before it takes a third of this duration or longer, until no more
-    /// methods are compiled.
-    /// </param>
+    /// <param name="length">The minimum duration of the measurement.</param>
     public static async Task<WallMeasurement> MeasureAsync(string name, string mode, Scenario scenario, TimeSpan length)
     {
-        await scenario.PrepareAsync().InTime("the first connection");
         int operations = await WarmUpAsync(scenario, length);
+        return await MeasureAsync(name, mode, scenario, operations, length);
+    }
 
+    /// <summary>Measures a scenario that is warm.</summary>
+    /// <param name="name">The name of the row.</param>
+    /// <param name="mode">The mode of the scenario.</param>
+    /// <param name="scenario">The scenario to run.</param>
+    /// <param name="operations">The number of operations of a round.</param>
+    /// <param name="length">The minimum duration of the measurement.</param>
+    public static async Task<WallMeasurement> MeasureAsync(string name, string mode, Scenario scenario, int operations, TimeSpan length)
+    {
         List<TimeSpan> times = [];
         scenario.Times = times;
         long contentions = Monitor.LockContentionCount;
@@ -53,11 +60,15 @@ internal static class WallClock
     }
 
     /// <summary>
-    /// Warms up and returns the number of operations of a round. A concurrent round does not have all its operations in
-    /// progress at its beginning and its end, so it has to be long.
+    /// Warms up for a third of the duration of a measurement or longer, until no more methods are compiled. Returns the number of
+    /// operations of a round. A concurrent round does not have all its operations in progress at its beginning and its end, so it has to be
+    /// long.
     /// </summary>
-    private static async Task<int> WarmUpAsync(Scenario scenario, TimeSpan length)
+    /// <param name="scenario">The scenario to run, which nothing has run yet.</param>
+    /// <param name="length">The duration of a measurement.</param>
+    public static async Task<int> WarmUpAsync(Scenario scenario, TimeSpan length)
     {
+        await scenario.PrepareAsync().InTime("the first connection");
         TimeSpan round = length / 3;
         await RunForAsync(scenario, scenario.OperationsPerRound, round);
         await RunUntilCompiledAsync(scenario, LongestWarmUp * length);
