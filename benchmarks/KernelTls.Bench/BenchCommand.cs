@@ -77,7 +77,7 @@ internal static class BenchCommand
     private static int Conclude(BenchResults results, bool goals)
     {
         bool goalsHold = new ResultTable(results).Write(Console.Out);
-        return results.Failures.Count == 0 && (goalsHold || !goals) ? Ok : Failed;
+        return results.Failures.Count == 0 && (goalsHold || !goals) && !results.ImpossibleGoals.Any() ? Ok : Failed;
     }
 
     public static Option<string[]> ScenarioOption(IReadOnlyList<string> rows)

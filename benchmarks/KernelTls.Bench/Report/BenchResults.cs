@@ -31,8 +31,13 @@ internal sealed record BenchResults(
     public IEnumerable<string> Gaps =>
     [
         .. Failures.Select(failure => $"not measured: {failure}"),
-        .. Rows.Select(row => FindGoal(row)?.DescribeUnchecked(row, Rows)).OfType<string>(),
+        .. Rows.Select(row => Goal.Find(row)?.DescribeUnchecked(row, this)).OfType<string>(),
+        .. ImpossibleGoals,
     ];
+
+    /// <summary>Gets one line for each goal that no implementation can meet.</summary>
+    [JsonIgnore]
+    public IEnumerable<string> ImpossibleGoals => Rows.Select(row => Goal.Find(row)?.DescribeImpossible(row, this)).OfType<string>();
 
     /// <summary>Reads a file that --json wrote.</summary>
     /// <exception cref="BenchFailedException">The file has another format.</exception>
@@ -86,26 +91,57 @@ internal sealed record BenchResults(
         }
     }
 
-    /// <summary>Returns the goal of a row of these results for their runtime, or null if there is none.</summary>
-    public Goal? FindGoal(Measurement row) => Goal.Find(row, RuntimeMajor);
-
     public Measurement? Find(string scenario, string mode) =>
         Rows.FirstOrDefault(row => row.Scenario == scenario && row.Mode == mode);
 
     /// <summary>
-    /// Returns the minimum cost of a row: the cost of the row without TLS, and the cost of bare crypto for each byte of
-    /// payload. Returns null if it is not known.
+    /// Returns the minimum cost of a row: its cost without TLS, and the cost of bare crypto for each byte of payload. A file costs at least an
+    /// empty response and its share of a large file that the kernel sends without TLS. Returns null if it is not known.
     /// </summary>
     public double? FloorOf(Measurement row)
     {
-        if (row.Mode == ModeTable.Floor || Find(row.Scenario, ModeTable.Floor) is not { } plain)
+        if (row.Mode == ModeTable.Floor || PlainOf(row.Scenario) is not { } plain)
         {
             return null;
         }
 
         double payload = row.Unit == Measurement.Instructions ? Row.All.FirstOrDefault(one => one.Name == row.Scenario)?.Payload ?? 0 : 0;
-        return plain.PerOp + payload * (CryptoPerByte ?? 0);
+        return plain + payload * (CryptoPerByte ?? 0);
     }
+
+    /// <summary>
+    /// Returns what is left of the stock stream's cost of TLS: the part above the floor, as a fraction of the stock stream's part. Returns
+    /// null if it is not known.
+    /// </summary>
+    public double? OverheadLeftOf(Measurement row) =>
+        Find(row.Scenario, ModeTable.Stock) is { } stock && FloorOf(row) is { } floor && stock.PerOp > floor
+            ? Math.Round((row.PerOp - floor) / (stock.PerOp - floor), 3)
+            : null;
+
+    /// <summary>
+    /// Returns the lowest ratio to the stock stream that is possible in a row's mode, or null if it is not known. An end that uses the stock
+    /// stream keeps what that end costs, which is what the other end alone does not save.
+    /// </summary>
+    public double? FloorRatioOf(Measurement row)
+    {
+        if (Find(row.Scenario, ModeTable.Stock) is not { } stock || FloorOf(stock) is not { } floor)
+        {
+            return null;
+        }
+
+        string? other = row.Mode switch
+        {
+            ModeTable.KernelClient => ModeTable.KernelServer,
+            ModeTable.KernelServer => ModeTable.KernelClient,
+            _ => null,
+        };
+        double saved = other is null ? 0 : Math.Max(0, stock.PerOp - (Find(row.Scenario, other)?.PerOp ?? stock.PerOp));
+        return (floor + saved) / stock.PerOp;
+    }
+
+    private double? PlainOf(string scenario) => Row.All.FirstOrDefault(row => row.Name == scenario)?.File is { } file
+        ? Find(file.EmptyRow, ModeTable.Floor)?.PerOp + (Find(Row.SentFile, ModeTable.Floor)?.PerOp * file.Size / Row.SentFileSize)
+        : Find(scenario, ModeTable.Floor)?.PerOp;
 }
 
 [JsonSourceGenerationOptions(PropertyNamingPolicy = JsonKnownNamingPolicy.CamelCase)]

@@ -42,7 +42,7 @@ internal sealed class LibrarySection
         }
     }
 
-    private string[] Judge(Measurement? measured) => measured is not null && _results.FindGoal(measured) is { } goal
-        ? [TextTable.Ratio(measured.Ratio), goal.Describe(measured.Unit), Goal.DescribeOutcome(goal.Judge(measured, _results.Rows))]
+    private string[] Judge(Measurement? measured) => measured is not null && Goal.Find(measured) is { } goal
+        ? [TextTable.Ratio(measured.Ratio), goal.Describe(measured.Unit), Goal.DescribeOutcome(goal.Judge(measured, _results))]
         : [TextTable.Ratio(measured?.Ratio), "-", "-"];
 }

@@ -63,8 +63,8 @@ internal sealed class LoadSection
         }
     }
 
-    private string DescribeGoal(string scenario, string mode) => _results.Find(scenario, mode) is { } row && _results.FindGoal(row) is { } goal
-        ? $"{goal.Describe(row.Unit)}: {Goal.DescribeOutcome(goal.Judge(row, _results.Rows))}"
+    private string DescribeGoal(string scenario, string mode) => _results.Find(scenario, mode) is { } row && Goal.Find(row) is { } goal
+        ? $"{goal.Describe(row.Unit)}: {Goal.DescribeOutcome(goal.Judge(row, _results))}"
         : "-";
 
     private void AppendAll(StringBuilder page)

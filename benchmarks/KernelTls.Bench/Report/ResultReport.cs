@@ -12,7 +12,7 @@ namespace KernelTls.Bench.Report;
 internal sealed class ResultReport
 {
     public const string Page = "README.md";
-    public const string RatioChart = "ratios.svg";
+    public const string OverheadChart = "overhead.svg";
     public const string ServerChart = "servers.svg";
     public const string Data = "results.json";
 
@@ -26,6 +26,7 @@ internal sealed class ResultReport
     private readonly BenchResults _results;
     private readonly BenchResults[] _others;
     private readonly string? _name;
+    private readonly OverheadSection _overhead;
     private readonly Row[] _connectionRows;
     private readonly Row[] _serverRows;
 
@@ -45,6 +46,7 @@ internal sealed class ResultReport
         _results = results;
         _name = name;
         _others = others;
+        _overhead = new OverheadSection(results);
         Row[] measured = [.. Row.All.Where(row => results.Rows.Any(other => other.Scenario == row.Name))];
         _connectionRows = [.. measured.Where(row => row.Reference == ModeTable.Stock && !row.IsLoad)];
         _serverRows = [.. measured.Where(row => row.Reference == ModeTable.NginxKernel)];
@@ -57,7 +59,7 @@ internal sealed class ResultReport
     {
         Directory.CreateDirectory(directory);
         File.WriteAllText(Path.Combine(directory, _name is null ? Page : $"{_name}.md"), ToMarkdown(directory));
-        WriteOrDelete(Path.Combine(directory, FileOf(RatioChart)), _connectionRows.Length > 0 ? DrawRatios() : null);
+        WriteOrDelete(Path.Combine(directory, FileOf(OverheadChart)), _overhead.IsEmpty ? null : _overhead.Draw());
         WriteOrDelete(Path.Combine(directory, FileOf(ServerChart)), _serverRows.Length > 0 ? DrawServers() : null);
         _results.WriteTo(Path.Combine(directory, FileOf(Data)));
         foreach (BenchResults other in _others)
@@ -68,7 +70,7 @@ internal sealed class ResultReport
 
     private string FileOf(string name) => _name is null ? name : $"{_name}-{name}";
 
-    /// <param name="directory">The directory that may contain profiles of rows that miss their goals.</param>
+    /// <param name="directory">The directory that may contain <see cref="Reasons"/>.</param>
     private string ToMarkdown(string directory)
     {
         StringBuilder page = new();
@@ -77,6 +79,7 @@ internal sealed class ResultReport
         AppendCommands(page);
         page.Append("Instructions, user and kernel, in an emulated machine: [benchmarking.md](../benchmarking.md) says how they are\n");
         page.Append("counted and what keeps them honest. They say what work is done, not how fast a processor does it.\n");
+        _overhead.AppendTo(page, FileOf(OverheadChart));
         AppendGoals(page, directory);
         new RuntimeSection([_results, .. _others]).AppendTo(page);
         AppendRatios(page);
@@ -107,14 +110,14 @@ internal sealed class ResultReport
         List<(Measurement Row, Goal Goal, string Missed)> judged = [];
         foreach (Measurement row in _results.Rows)
         {
-            if (_results.FindGoal(row) is { } goal && goal.Judge(row, _results.Rows) is { } missed)
+            if (Goal.Find(row) is { } goal && goal.Judge(row, _results) is { } missed)
             {
                 judged.Add((row, goal, missed));
             }
         }
 
         (Measurement Row, Goal Goal, string Missed)[] failed = [.. judged.Where(one => one.Missed.Length > 0)];
-        page.Append($"\n## Goals\n\n{judged.Count - failed.Length} of {judged.Count} goals that were measured hold; {_results.Runtime} has {Goal.For(_results.RuntimeMajor).Count()} goals.\n");
+        page.Append($"\n## Goals\n\n{judged.Count - failed.Length} of {judged.Count} goals that were measured hold; there are {Goal.All.Count} goals.\n");
         string[] gaps = [.. _results.Gaps];
         if (gaps.Length > 0)
         {
@@ -126,8 +129,7 @@ internal sealed class ResultReport
             return;
         }
 
-        page.Append("\nThe floor is the row without TLS and bare crypto, as a ratio like the goal's. A goal below it cannot be met where both do the same\n");
-        page.Append("work otherwise; files are read without TLS, and sent by sendfile with kernel TLS.\n");
+        page.Append("\nThe floor is that of the goal's column, as a ratio to SslStream: the row's floor, and at one end also what only the other end can save.\n");
         if (File.Exists(Path.Combine(directory, Reasons)))
         {
             page.Append($"[{Reasons}]({Reasons}) says what the misses come down to.\n");
@@ -136,17 +138,14 @@ internal sealed class ResultReport
         MarkdownTable.AppendHead(page, "missed by", "goal", "measured", "", "floor", "where its instructions go");
         foreach ((Measurement row, Goal goal, string missed) in failed)
         {
-            string profile = FileOf($"profile-{row.Scenario}-{row.Mode}.txt");
             MarkdownTable.AppendLine(
                 page,
                 $"{row.Scenario}, {row.Mode}",
                 goal.Describe(row.Unit),
-                $"{TextTable.Amount(row.PerOp, row.Unit)}, ratio {TextTable.Ratio(row.Ratio)}",
+                $"{TextTable.Amount(row.PerOp, row.Unit)}, ratio {TextTable.Ratio(row.Ratio)}{(_results.OverheadLeftOf(row) is { } left && goal.OverheadLeft is not null ? TextTable.Text($", {left:F2} left") : "")}",
                 missed,
-                TextTable.Ratio(FloorRatio(Row.Find(row.Scenario))),
-                File.Exists(Path.Combine(directory, profile))
-                    ? $"[{profile}]({profile})"
-                    : row.Unit == Measurement.Instructions && !Row.Find(row.Scenario).IsStart ? $"`eng/bench --runtime {_results.RuntimeMajor} --profile {row.Scenario}/{row.Mode}`" : "");
+                TextTable.Ratio(_results.FloorRatioOf(row)),
+                row.Unit == Measurement.Instructions && !Row.Find(row.Scenario).IsStart ? $"`eng/bench --runtime {_results.RuntimeMajor} --profile {row.Scenario}/{row.Mode}`" : "");
         }
     }
 
@@ -158,9 +157,7 @@ internal sealed class ResultReport
         }
 
         page.Append("\n## Both ends, as a ratio to SslStream\n\n");
-        page.Append($"![Ratio to SslStream by row, with floor and proof of concept]({FileOf(RatioChart)})\n\n");
-        page.Append("The floor is the row without TLS and, for each byte of payload, bare AES-256-GCM. No mode can cost less. `poc` is the data path of\n");
-        page.Append("the closed proof of concept, `direct` OpenSSL on the socket without the kernel, `ktls-client` and `ktls-server` have kernel TLS at\n");
+        page.Append("`poc` is the data path of the closed proof of concept, `direct` OpenSSL on the socket without the kernel, `ktls-client` and `ktls-server` have kernel TLS at\n");
         page.Append("one end and SslStream at the other.\n");
         string[] compared = _results.Rows.Any(row => row.Mode == ModeTable.TlsSession) ? [.. s_compared, ModeTable.TlsSession] : s_compared;
         if (compared != s_compared)
@@ -168,12 +165,10 @@ internal sealed class ResultReport
             page.Append("`tlssession` is the runtime's own OpenSSL on the socket, TlsSocketSession, at both ends.\n");
         }
 
-        MarkdownTable.AppendHead(page, ["", "SslStream", "floor", .. compared, "goal", "holds"]);
+        MarkdownTable.AppendHead(page, ["", "SslStream", "floor", .. compared]);
         foreach (Row row in _connectionRows)
         {
             Measurement? stock = _results.Find(row.Name, ModeTable.Stock);
-            Measurement? kernel = _results.Find(row.Name, Kernel);
-            Goal? goal = kernel is null ? null : _results.FindGoal(kernel);
             MarkdownTable.AppendLine(
                 page,
                 [
@@ -181,8 +176,6 @@ internal sealed class ResultReport
                     stock is null ? "-" : TextTable.Amount(stock.PerOp, stock.Unit),
                     TextTable.Ratio(FloorRatio(row)),
                     .. compared.Select(mode => TextTable.Ratio(_results.Find(row.Name, mode)?.Ratio)),
-                    goal?.Describe(kernel!.Unit) ?? "-",
-                    goal is null ? "-" : Goal.DescribeOutcome(goal.Judge(kernel!, _results.Rows)),
                 ]);
         }
     }
@@ -202,7 +195,7 @@ internal sealed class ResultReport
         foreach (Row row in _serverRows)
         {
             Measurement? kernel = _results.Find(row.Name, Kernel);
-            Goal? goal = kernel is null ? null : _results.FindGoal(kernel);
+            Goal? goal = kernel is null ? null : Goal.Find(kernel);
             MarkdownTable.AppendLine(
                 page,
                 [
@@ -210,7 +203,7 @@ internal sealed class ResultReport
                     .. ModeTable.Servers.Select(mode => _results.Find(row.Name, mode) is { } one ? TextTable.Amount(one.PerOp, one.Unit) : "-"),
                     .. ModeTable.Servers.Skip(1).Select(mode => TextTable.Ratio(_results.Find(row.Name, mode)?.Ratio)),
                     goal?.Describe(kernel!.Unit) ?? "-",
-                    goal is null ? "-" : Goal.DescribeOutcome(goal.Judge(kernel!, _results.Rows)),
+                    goal is null ? "-" : Goal.DescribeOutcome(goal.Judge(kernel!, _results)),
                 ]);
         }
     }
@@ -261,22 +254,6 @@ internal sealed class ResultReport
                 _results.FloorOf(row) is { } floor ? TextTable.Amount(row.PerOp - floor, row.Unit) : "-",
                 row.AllocatedPerOp is { } bytes ? TextTable.Text($"{bytes:N0} B") : "-");
         }
-    }
-
-    private string DrawRatios()
-    {
-        BarChart chart = new(
-            "Instructions (idle-memory: bytes) as a ratio to SslStream: less is better",
-            new("KernelTls, both ends", "#3b7dd8"),
-            new("floor: no TLS, bare crypto", "#2e8b57", IsMark: true),
-            new("proof of concept", "#d2691e", IsMark: true));
-        foreach (Row row in _connectionRows)
-        {
-            chart.Add(
-                row.Name, _results.Find(row.Name, Kernel)?.Ratio, FloorRatio(row), _results.Find(row.Name, ModeTable.Opponent)?.Ratio);
-        }
-
-        return chart.ToSvg();
     }
 
     private string DrawServers()

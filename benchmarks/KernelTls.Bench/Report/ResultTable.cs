@@ -17,8 +17,8 @@ internal sealed class ResultTable
         bool allHold = true;
         foreach (Measurement row in _results.Rows)
         {
-            Goal? goal = _results.FindGoal(row);
-            string? missed = goal?.Judge(row, _results.Rows);
+            Goal? goal = Goal.Find(row);
+            string? missed = goal?.Judge(row, _results);
             allHold &= string.IsNullOrEmpty(missed);
             table.Add(
                 row.Scenario,

@@ -52,13 +52,13 @@ internal sealed class RuntimeSection
             return ["-", "-", "-", "-"];
         }
 
-        Goal? goal = results.FindGoal(measured);
+        Goal? goal = Goal.Find(measured);
         return
         [
             results.Find(row.Name, row.Reference) is { } stock ? TextTable.Amount(stock.PerOp, stock.Unit) : "-",
             TextTable.Amount(measured.PerOp, measured.Unit),
             TextTable.Ratio(measured.Ratio),
-            goal is null ? "-" : $"{goal.Describe(measured.Unit)}: {Goal.DescribeOutcome(goal.Judge(measured, results.Rows))}",
+            goal is null ? "-" : $"{goal.Describe(measured.Unit)}: {Goal.DescribeOutcome(goal.Judge(measured, results))}",
         ];
     }
 }

@@ -17,7 +17,12 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
     private const int Concurrency = 100;
     private const int StormConnections = 200;
     private const int StartRequests = 1000;
-    private const int FileSize = 4 * Megabyte;
+
+    /// <summary>The name of the row that sends a large file alone.</summary>
+    public const string SentFile = "stream-sendfile-4m";
+
+    /// <summary>The number of bytes of the file of <see cref="SentFile"/>.</summary>
+    public const int SentFileSize = 4 * Megabyte;
 
     private static readonly string[] s_connectionModes = ["plain", "sslstream", "direct", "poc", "ktls", "ktls-nopad"];
     private static readonly string[] s_streamModes = SocketSession.IsSupported ? [.. s_connectionModes, ModeTable.TlsSession] : s_connectionModes;
@@ -45,6 +50,11 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
     /// Gets the number of bytes that one operation encrypts and decrypts. The floor contains their cost in bare crypto.
     /// </summary>
     public long Payload { get; private init; }
+
+    /// <summary>
+    /// Gets the size of the file that a response of the row is and the row with an empty response, or null if it is no file.
+    /// </summary>
+    public (int Size, string EmptyRow)? File { get; private init; }
 
     /// <summary>Gets the modes to measure if no modes are requested.</summary>
     public IReadOnlyList<string> Modes { get; private init; } = s_streamModes;
@@ -77,7 +87,7 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
         Connection("stock-connclose-resumed", resumes: true) with { Modes = s_stockModes, PossibleModes = s_stockModes },
         Mutual("mtls-connclose", resumes: false),
         Mutual("mtls-connclose-resumed", resumes: true),
-        Stream("stream-sendfile-4m", 64 + FileSize, mode => new FileExchange(mode, FileSize)).WithoutTlsSession(),
+        Stream(SentFile, 64 + SentFileSize, mode => new FileExchange(mode, SentFileSize)).WithoutTlsSession(),
         Memory("idle-memory", (name, mode) => IdleMemory.MeasureAsync(name, ModeTable.Create(mode, new BenchCertificates(), resume: false))) with { PossibleModes = ModeTable.Streams },
         Http("h1-get-0", new(HttpVersion.Version11), operationsPerRound: 300),
         Http("h1-get-64k", new(HttpVersion.Version11) { ResponseSize = 64 * Kilobyte }, operationsPerRound: 50),
@@ -200,6 +210,7 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
         })
         {
             Payload = kind.RequestSize + kind.ResponseSize,
+            File = kind.IsFile ? (kind.ResponseSize, "h1-get-0") : null,
             Modes = s_httpModes,
             PossibleModes = ModeTable.Http,
             Weight = 2,
@@ -227,6 +238,7 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
         })
         {
             Payload = kind.RequestSize + kind.ResponseSize,
+            File = kind.IsFile ? (kind.ResponseSize, "c100-h1-get-0") : null,
             Modes = s_loadModes,
             PossibleModes = ModeTable.Http,
             IsLoad = true,
