@@ -75,7 +75,7 @@ internal sealed class EndpointReport(KernelTlsServer server, IServiceProvider se
         string[] https = [.. addresses.Where(a => a.StartsWith("https://", StringComparison.OrdinalIgnoreCase))];
         if (server.StockReason != KtlsFallbackReason.None)
         {
-            EngineChoice choice = KernelTlsServer.Choose(server.Options);
+            EngineChoice choice = server.Choose(server.Options);
             foreach (string address in https.Where(a => !_logged.Any(l => l.Endpoint == a)))
             {
                 Log(address, choice);
@@ -83,7 +83,7 @@ internal sealed class EndpointReport(KernelTlsServer server, IServiceProvider se
 
             if (https.Length == 0 && _logged.Count == 0)
             {
-                logger.NotAvailable(server.StockReason, string.Join(", ", addresses), KernelTlsServer.RemedyOf(choice));
+                logger.NotAvailable(server.StockReason, string.Join(", ", addresses), server.RemedyOf(choice));
             }
         }
         else if (server.IsActive && https.Length == 0 && _logged.Count == 0)
@@ -99,7 +99,7 @@ internal sealed class EndpointReport(KernelTlsServer server, IServiceProvider se
             return;
         }
 
-        string remedy = KernelTlsServer.RemedyOf(choice);
+        string remedy = server.RemedyOf(choice);
         switch (choice.Engine)
         {
             case Engine.Kernel:

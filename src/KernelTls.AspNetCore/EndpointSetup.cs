@@ -15,7 +15,8 @@ namespace KernelTls.AspNetCore;
 /// Inserts the TLS middleware directly in front of Kestrel's HTTPS middleware of every endpoint, whether created in
 /// code or by the configuration. Kestrel's middleware passes on connections that already have TLS features.
 /// </summary>
-internal sealed class EndpointSetup(KernelTlsServer server, EndpointReport report, ILoggerFactory loggers) : IPostConfigureOptions<KestrelServerOptions>
+internal sealed class EndpointSetup(KernelTlsServer server, KestrelSupport kestrel, EndpointReport report, ILoggerFactory loggers)
+    : IPostConfigureOptions<KestrelServerOptions>
 {
     private readonly ILogger<TlsMiddleware> _logger = loggers.CreateLogger<TlsMiddleware>();
     private readonly ILogger _httpsLogger = loggers.CreateLogger(KestrelInternals.HttpsCategory);
@@ -25,18 +26,22 @@ internal sealed class EndpointSetup(KernelTlsServer server, EndpointReport repor
     {
         bool isActive = server.IsActive;
         IConfigurationSection[] sections = options.ConfigurationLoader is { } loader ? [.. KtlsConfiguration.Endpoints(loader.Configuration)] : [];
-        if (!KestrelInternals.IsAvailable)
+        if (!isActive && sections.Length == 0)
         {
-            foreach (IConfigurationSection section in sections)
-            {
-                KtlsOptions wanted = server.CreateOptions();
-                KtlsConfiguration.Bind(section, wanted);
-                server.Refuse(section.Path, KtlsFallbackReason.KestrelNotSupported, wanted);
-            }
+            return;
         }
-        else if (isActive || sections.Length != 0)
+
+        if (kestrel.Reason == KtlsFallbackReason.None)
         {
             InsertTlsMiddleware(options);
+            return;
+        }
+
+        foreach (IConfigurationSection section in sections)
+        {
+            KtlsOptions wanted = server.CreateOptions();
+            KtlsConfiguration.Bind(section, wanted);
+            server.Refuse(section.Path, kestrel.Reason, wanted);
         }
     }
 
@@ -58,9 +63,9 @@ internal sealed class EndpointSetup(KernelTlsServer server, EndpointReport repor
             configuration!.Changes.Add(configure);
         }
 
-        if (!KestrelInternals.IsAvailable)
+        if (kestrel.Reason != KtlsFallbackReason.None)
         {
-            server.Refuse(endpoint.ToString()!, KtlsFallbackReason.KestrelNotSupported, configuration!.CreateOptions(null));
+            server.Refuse(endpoint.ToString()!, kestrel.Reason, configuration!.CreateOptions(null));
         }
         else if (isNew)
         {
@@ -136,7 +141,7 @@ internal sealed class EndpointSetup(KernelTlsServer server, EndpointReport repor
         }
 
         string text = endpoint.ToString()!;
-        EngineChoice choice = KernelTlsServer.Choose(options);
+        EngineChoice choice = server.Choose(options);
         if (endpoint.IPEndPoint is null)
         {
             choice = choice.Where(KtlsFallbackReason.NotTcp, KtlsFallbackReason.NotTcp);

@@ -1,4 +1,3 @@
-using KernelTls.AspNetCore.Internals;
 using KernelTls.Diagnostics;
 using KernelTls.Offload;
 using Microsoft.Extensions.Logging;
@@ -16,13 +15,15 @@ internal sealed class KernelTlsServer
     public const string OptionsName = "KernelTls.AspNetCore";
 
     private readonly IOptionsFactory<KtlsOptions> _factory;
+    private readonly KestrelSupport _kestrel;
     private readonly ILogger<KernelTlsServer> _logger;
     private readonly Lazy<bool> _active;
     private volatile bool _hasServed;
 
-    public KernelTlsServer(IOptionsFactory<KtlsOptions> factory, ILogger<KernelTlsServer> logger)
+    public KernelTlsServer(IOptionsFactory<KtlsOptions> factory, KestrelSupport kestrel, ILogger<KernelTlsServer> logger)
     {
         _factory = factory;
+        _kestrel = kestrel;
         _logger = logger;
         Options = factory.Create(OptionsName);
         _active = new Lazy<bool>(Decide);
@@ -49,18 +50,18 @@ internal sealed class KernelTlsServer
     public bool Listens => _hasServed || IsActive;
 
     /// <summary>Returns the engine of connections with these options. The base class stands for Kestrel's HTTPS middleware.</summary>
-    public static EngineChoice Choose(KtlsOptions options)
+    public EngineChoice Choose(KtlsOptions options)
     {
         EngineChoice choice = KtlsStream.ChooseEngine(options);
-        return choice.Engine != Engine.Managed && !KestrelInternals.IsAvailable
-            ? choice.Where(KtlsFallbackReason.KestrelNotSupported, KtlsFallbackReason.KestrelNotSupported)
+        return choice.Engine != Engine.Managed && _kestrel.Reason != KtlsFallbackReason.None
+            ? choice.Where(_kestrel.Reason, _kestrel.Reason)
             : choice;
     }
 
     /// <summary>
     /// Returns the reason why these options leave connections to Kestrel's HTTPS middleware, or None.
     /// </summary>
-    public static KtlsFallbackReason GetFallbackReason(KtlsOptions options) => Choose(options).Reason;
+    public KtlsFallbackReason GetFallbackReason(KtlsOptions options) => Choose(options).Reason;
 
     /// <summary>Creates a copy of the server's options, for an endpoint.</summary>
     public KtlsOptions CreateOptions() => _factory.Create(OptionsName);
@@ -115,12 +116,15 @@ internal sealed class KernelTlsServer
         reason is KtlsFallbackReason.NotEnabled or KtlsFallbackReason.DisabledByMode or KtlsFallbackReason.DisabledByToggle;
 
     /// <summary>Returns how to change that these options leave connections to Kestrel's HTTPS middleware, or to OpenSSL, and details.</summary>
-    public static string RemedyOf(EngineChoice choice)
+    public string RemedyOf(EngineChoice choice)
     {
         KtlsFallbackReason reason = choice.Engine == Engine.Managed ? choice.Reason : choice.KernelReason;
-        string detail = reason == KtlsFallbackReason.KestrelNotSupported ? KestrelInternals.Missing : Platform.DetailOf(reason);
+        string detail = IsAboutKestrel(reason) ? _kestrel.Detail : Platform.DetailOf(reason);
         return $"{Advice.On(reason)} {(choice.Engine == Engine.Managed ? choice.AppendTo(detail) : detail)}".TrimEnd();
     }
+
+    private static bool IsAboutKestrel(KtlsFallbackReason reason) =>
+        reason is KtlsFallbackReason.KestrelNotSupported or KtlsFallbackReason.KestrelChanged;
 
     private bool Decide()
     {
@@ -131,7 +135,7 @@ internal sealed class KernelTlsServer
             return true;
         }
 
-        string detail = choice.AppendTo(reason == KtlsFallbackReason.KestrelNotSupported ? KestrelInternals.Missing : choice.Detail);
+        string detail = choice.AppendTo(IsAboutKestrel(reason) ? _kestrel.Detail : choice.Detail);
         if (Options.Mode == KtlsMode.Required)
         {
             throw new KtlsNotAvailableException(

@@ -66,6 +66,7 @@ public static class KernelTlsWebHostBuilderExtensions
         StockHandshakeMonitor.IsKestrelReported = true;
         services.AddOptions();
         services.AddSingleton<IConfigureOptions<KtlsOptions>, HostOptionsSetup>();
+        services.TryAddSingleton(KestrelSupport.Current);
         services.AddSingleton<KernelTlsServer>();
         services.AddSingleton<EndpointSetup>();
         services.AddSingleton<IPostConfigureOptions<KestrelServerOptions>>(s => s.GetRequiredService<EndpointSetup>());

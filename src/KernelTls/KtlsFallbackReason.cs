@@ -114,6 +114,12 @@ public enum KtlsFallbackReason
     /// </summary>
     UlpNotSupported = 32,
 
+    /// <summary>
+    /// This ASP.NET Core has the private members that KernelTls.AspNetCore uses, but a trial at the start of the server found that one of them
+    /// behaves differently than this version expects. The log names the member and the difference. Update the package.
+    /// </summary>
+    KestrelChanged = 34,
+
     // The transport.
 
     /// <summary>The inner stream is not exactly a <see cref="System.Net.Sockets.NetworkStream"/>.</summary>

@@ -27,7 +27,7 @@ public class ServicingTests
         await InstallAsync(directory.FullName, root, newest, aspNetCore);
 
         await RunAsync(root, newest, "KernelTls.UnitTests", "*.RuntimeCanaryTests", "*.PlatformTests");
-        await RunAsync(root, newest, "KernelTls.AspNetCore.Tests", "*.KestrelInternalsTests");
+        await RunAsync(root, newest, "KernelTls.AspNetCore.Tests", "*.KestrelInternalsTests", "*.KestrelCanaryTests");
     }
 
     private static Version Newest(int major, IReadOnlyCollection<Version> versions)

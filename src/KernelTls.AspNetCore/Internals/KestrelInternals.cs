@@ -9,8 +9,8 @@ namespace KernelTls.AspNetCore.Internals;
 /// <summary>Provides access to private members of Kestrel's options and transport.</summary>
 /// <remarks>
 /// <para>
-/// Only the types of this namespace know private members of ASP.NET Core. Each member is tried once. If one is missing,
-/// <see cref="IsAvailable"/> is false, and every endpoint uses Kestrel's HTTPS middleware.
+/// Only the types of this namespace know private members of ASP.NET Core. Each member is tried once. If one is missing, every
+/// endpoint uses Kestrel's HTTPS middleware. <see cref="KestrelCanary"/> tests whether they behave as expected.
 /// </para>
 /// <para>
 /// They serve six purposes. They insert a middleware directly in front of Kestrel's HTTPS middleware of every
@@ -28,8 +28,6 @@ internal static class KestrelInternals
 
     private const string EndpointConfigType =
         "Microsoft.AspNetCore.Server.Kestrel.Core.Internal.EndpointConfig, Microsoft.AspNetCore.Server.Kestrel.Core";
-
-    public static bool IsAvailable => Missing.Length == 0;
 
     /// <summary>Gets a description of the missing member, for the log, or an empty string.</summary>
     public static string Missing { get; } = FindMissing();

@@ -31,6 +31,7 @@ internal static class Advice
         KtlsFallbackReason.RuntimeChanged => "This .NET runtime behaves differently than this version of KernelTls expects: update the package.",
         KtlsFallbackReason.UlpNotSupported => "The kernel, or a sandbox in its place (gVisor), has no upper layer protocols: run on Linux 4.13 or later, without such a sandbox. No module helps.",
         KtlsFallbackReason.KestrelNotSupported => "This version of KernelTls.AspNetCore does not know this ASP.NET Core: update the package.",
+        KtlsFallbackReason.KestrelChanged => "This ASP.NET Core behaves differently than this version of KernelTls.AspNetCore expects: update the package.",
         KtlsFallbackReason.NotSocketStream => "The stream under the TLS stream is not exactly a NetworkStream: remove wrappers (proxies, counters, buffers), or put them above the TLS stream.",
         KtlsFallbackReason.NotConnected => "The socket was not connected when the handshake started: connect it first.",
         KtlsFallbackReason.NotTcp => "The socket is not TCP: the kernel encrypts TCP connections only.",
