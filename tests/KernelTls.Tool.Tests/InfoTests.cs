@@ -1,6 +1,8 @@
 using System.Text.Json;
 using System.Text.RegularExpressions;
+using KernelTls.Offload;
 using KernelTls.Tests;
+using KernelTls.Tool.Readers;
 
 namespace KernelTls.Tool.Tests;
 
@@ -23,12 +25,15 @@ public partial class InfoTests
             "canRekey", "canExpectNoPadding", "canZeroCopySendFile", "devices", "busyPoll", "counters");
         Schema.AssertMembers(json.GetProperty("module"), "state", "loadedByLooking", "canLoad", "inContainer", "toDo");
         Schema.AssertMembers(json.GetProperty("openSsl"), "version", "text", "builtWithKtls");
-        Schema.AssertMembers(json.GetProperty("kernel"), "release", "architecture", "hypervisor");
+        Schema.AssertMembers(json.GetProperty("kernel"), "release", "architecture", "hypervisor", "faults");
         Schema.AssertMembers(json.GetProperty("runtime"), "version", "description", "missing", "changed");
         Assert.Equal(Environment.Version.ToString(), json.Text("runtime", "version"));
         Assert.Equal(("", ""), (json.Text("runtime", "missing"), json.Text("runtime", "changed")));
         Assert.Equal(KtlsPlatform.Probe().NotSupportedReason.ToString(), json.Text("reason"));
         Assert.Equal(KtlsPlatform.KernelRelease, json.Text("kernel", "release"));
+        Assert.Equal(
+            KernelFaults.In(KtlsPlatform.KernelRelease, Platform.Current.Kernel.CanExpectNoPadding),
+            json.GetProperty("kernel").GetProperty("faults").EnumerateArray().Select(f => f.GetString()!));
         Assert.Equal(KtlsPlatform.Probe().OpenSslVersion.ToString(), json.Text("openSsl", "version"));
         Assert.True(json.GetProperty("openSsl").GetProperty("builtWithKtls").GetBoolean());
         Assert.Equal(KtlsPlatform.Probe().CanRekey, json.GetProperty("canRekey").GetBoolean());
@@ -72,6 +77,7 @@ public partial class InfoTests
         Assert.DoesNotContain('\x1b', result.Output);
         Assert.DoesNotContain('│', result.Output);
         Assert.Equal("", result.Errors);
+        Assert.Matches(@"\nfaults      (CVE-[0-9-]+(, CVE-[0-9-]+)*: by its version; your distribution may have backported the fix|none of those in) ", result.Output);
         foreach (string word in new[] { $"runtime     .NET {Environment.Version}, supported by KernelTls", "tls module  ", "OpenSSL     OpenSSL 3.", "AES-256-GCM", "ChaCha20-Poly1305", "tls-hw-tx-offload=off[fixed]", "net.core.busy_read=" })
         {
             Assert.Contains(word, result.Output, StringComparison.Ordinal);

@@ -77,7 +77,11 @@ internal static class InfoCommand
             toggle,
             ReadFallback(),
             ReadRuntime(platform),
-            new(KtlsPlatform.KernelRelease, RuntimeInformation.ProcessArchitecture.ToString(), Machine.Hypervisor),
+            new(
+                KtlsPlatform.KernelRelease,
+                RuntimeInformation.ProcessArchitecture.ToString(),
+                Machine.Hypervisor,
+                OperatingSystem.IsLinux() ? KernelFaults.In(KtlsPlatform.KernelRelease, platform.Kernel.CanExpectNoPadding) : null),
             module,
             new(
                 platform.OpenSslVersion.ToString(),
@@ -129,6 +133,7 @@ internal static class InfoCommand
         terminal.Headline($"Kernel TLS: {report.Verdict}", new Style(report.Supported ? Color.Green : Color.Red, decoration: Decoration.Bold));
         terminal.Line();
         terminal.Line($"kernel      {report.Kernel.Release} ({report.Kernel.Architecture}{(report.Kernel.Hypervisor is { } name ? ", on " + name : "")})");
+        terminal.Line($"faults      {DescribeFaults(report.Kernel.Faults)}");
         terminal.Line($"runtime     {Describe(report.Runtime)}");
         terminal.Line($"tls module  {Describe(report.Module)}");
         terminal.Line($"OpenSSL     {Describe(report.OpenSsl)}");
@@ -200,6 +205,13 @@ internal static class InfoCommand
     private static string Describe(InfoReport.OpenSslState openSsl) => openSsl.Text.Length == 0
         ? "not found"
         : $"{openSsl.Text}, built {(openSsl.BuiltWithKtls == true ? "with" : "without")} kernel TLS";
+
+    private static string DescribeFaults(IReadOnlyList<string>? faults) => faults switch
+    {
+        null => "not known for this kernel",
+        [] => "none of those in docs/security.md, by its version",
+        _ => $"{string.Join(", ", faults)}: by its version; your distribution may have backported the fix (docs/security.md)",
+    };
 
     private static string Describe(KtlsFallbackReason reason) => reason == KtlsFallbackReason.None ? "kernel" : reason.ToString();
 

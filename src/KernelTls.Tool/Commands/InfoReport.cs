@@ -47,7 +47,11 @@ internal sealed record InfoReport(
     /// <param name="Release">The release, as printed by <c>uname -r</c>.</param>
     /// <param name="Architecture">The architecture of the process.</param>
     /// <param name="Hypervisor">The hypervisor, if known. Times are meaningless on TCG and User-Mode Linux.</param>
-    internal sealed record KernelState(string Release, string Architecture, string? Hypervisor);
+    /// <param name="Faults">
+    /// The known faults of the kernel's TLS that this version has, unless the distribution has corrected them. <see langword="null"/> if the
+    /// release does not begin with a version of Linux.
+    /// </param>
+    internal sealed record KernelState(string Release, string Architecture, string? Hypervisor, IReadOnlyList<string>? Faults);
 
     /// <summary>Describes OpenSSL.</summary>
     /// <param name="Version">The version with three numbers, or 0.0 for none.</param>
