@@ -52,7 +52,7 @@ public sealed class WeavePackages : WeaveTask
     /// <inheritdoc/>
     public override bool Execute()
     {
-        string? library = Assemblies.FirstOrDefault(a => NameOf(a) == Replacements.Library)?.ItemSpec
+        string? library = Assemblies.FirstOrDefault(a => ItemPath.NameOf(a) == Replacements.Library)?.ItemSpec
             ?? (string.IsNullOrEmpty(Library) ? null : Library);
         Selection selection = new(Wanted);
         WarnOfMetadata();
@@ -84,7 +84,7 @@ public sealed class WeavePackages : WeaveTask
         List<ITaskItem> woven = [];
         foreach (ITaskItem item in items)
         {
-            string name = NameOf(item);
+            string name = ItemPath.NameOf(item);
             if (!IsAssembly(item))
             {
                 continue;
@@ -97,7 +97,8 @@ public sealed class WeavePackages : WeaveTask
             }
 
             string input = Path.GetFullPath(item.ItemSpec);
-            string output = Path.Combine(OutputDirectory, item.GetMetadata("DestinationSubPath") is { Length: > 0 } path ? path : Path.GetFileName(input));
+            string output = Path.Combine(
+                OutputDirectory, item.GetMetadata("DestinationSubPath") is { Length: > 0 } path ? ItemPath.ToSystem(path) : Path.GetFileName(input));
             WovenFile? file = cache.Find(input, output);
             bool isNew = file is null;
             if (file is null)
@@ -157,7 +158,7 @@ public sealed class WeavePackages : WeaveTask
                 continue;
             }
 
-            if (Projects.Any(p => NameOf(p).Equals(name, StringComparison.OrdinalIgnoreCase)))
+            if (Projects.Any(p => ItemPath.NameOf(p).Equals(name, StringComparison.OrdinalIgnoreCase)))
             {
                 Warn("KTLSW006", $"{name} is another project, so this item does nothing. That project weaves its assembly if it has <KernelTlsWeave Include=\"$(AssemblyName)\" /> itself.");
                 continue;
@@ -173,8 +174,8 @@ public sealed class WeavePackages : WeaveTask
 
     private string[] Candidates(Replacements replacements) =>
         [.. Assemblies.Concat(PlatformFiles)
-            .Where(a => IsAssembly(a) && !Selection.IsOwn(NameOf(a)) && AssemblyWeaver.HasPlaces(a.ItemSpec, replacements))
-            .Select(NameOf).Distinct(StringComparer.OrdinalIgnoreCase).Order(StringComparer.OrdinalIgnoreCase)];
+            .Where(a => IsAssembly(a) && !Selection.IsOwn(ItemPath.NameOf(a)) && AssemblyWeaver.HasPlaces(a.ItemSpec, replacements))
+            .Select(ItemPath.NameOf).Distinct(StringComparer.OrdinalIgnoreCase).Order(StringComparer.OrdinalIgnoreCase)];
 
     private static bool IsAssembly(ITaskItem item) => item.ItemSpec.EndsWith(".dll", StringComparison.OrdinalIgnoreCase);
 
@@ -182,7 +183,5 @@ public sealed class WeavePackages : WeaveTask
 
     /// <summary>Returns the names that a reference may have: a path, the name of an assembly with or without its version, and its file's.</summary>
     private static string[] NamesOf(ITaskItem reference) =>
-        [NameOf(reference), reference.ItemSpec.Split(',')[0].Trim(), Path.GetFileNameWithoutExtension(reference.GetMetadata("HintPath"))];
-
-    private static string NameOf(ITaskItem item) => Path.GetFileNameWithoutExtension(item.ItemSpec);
+        [ItemPath.NameOf(reference), reference.ItemSpec.Split(',')[0].Trim(), ItemPath.NameOf(reference.GetMetadata("HintPath"))];
 }

@@ -16,7 +16,7 @@ public sealed class WeaveProject : WeaveTask
     /// <inheritdoc/>
     public override bool Execute()
     {
-        string? library = References.FirstOrDefault(r => Path.GetFileName(r.ItemSpec) == Replacements.Library + ".dll")?.ItemSpec;
+        string? library = References.FirstOrDefault(r => ItemPath.FileOf(r.ItemSpec) == Replacements.Library + ".dll")?.ItemSpec;
         if (!new Selection(Wanted).Names(ProjectAssembly))
         {
             return true;

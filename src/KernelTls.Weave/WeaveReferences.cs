@@ -50,9 +50,9 @@ public sealed class WeaveReferences : WeaveTask
         }
 
         string? library = string.IsNullOrEmpty(Library)
-            ? References.FirstOrDefault(r => NameOf(r) == Replacements.Library)?.ItemSpec
+            ? References.FirstOrDefault(r => ItemPath.NameOf(r) == Replacements.Library)?.ItemSpec
             : Library;
-        ITaskItem[] files = [.. Files.Where(f => IsFile(f) && selection.Includes(NameOf(f)))];
+        ITaskItem[] files = [.. Files.Where(f => IsFile(f) && selection.Includes(ItemPath.NameOf(f)))];
 
         // WeavePackages has reported that the library is missing.
         if (library is null || !File.Exists(library) || (files.Length == 0 && !selection.HasAll) || ReadReplacements(library) is not { } replacements)
@@ -74,9 +74,9 @@ public sealed class WeaveReferences : WeaveTask
 
     private TaskItem? Weave(ITaskItem item, Selection selection, WeaveCache cache, Replacements replacements)
     {
-        string name = NameOf(item);
+        string name = ItemPath.NameOf(item);
         string input = Path.GetFullPath(item.ItemSpec);
-        string output = Path.Combine(OutputDirectory, item.GetMetadata("DestinationSubDirectory"), Path.GetFileName(input));
+        string output = Path.Combine(OutputDirectory, ItemPath.ToSystem(item.GetMetadata("DestinationSubDirectory")), Path.GetFileName(input));
         WovenFile? file = cache.Find(input, output);
         bool isNew = file is null;
         if (file is null)
@@ -108,13 +108,13 @@ public sealed class WeaveReferences : WeaveTask
         foreach (ITaskItem project in projects)
         {
             string[] names = project.GetMetadata("KernelTlsWeave").Split(';', StringSplitOptions.RemoveEmptyEntries);
-            foreach (string name in names.Where(n => !n.Equals(NameOf(project), StringComparison.OrdinalIgnoreCase)))
+            foreach (string name in names.Where(n => !n.Equals(ItemPath.NameOf(project), StringComparison.OrdinalIgnoreCase)))
             {
                 if (name == Selection.All ? !selection.HasAll : !selection.Includes(name))
                 {
                     Warn(
                         "KTLSW010",
-                        $"KernelTlsWeave of {NameOf(project)} names '{name}', which has no effect: {ProjectAssembly} ships the assemblies of packages. Put <KernelTlsWeave Include=\"{name}\" /> into the project of {ProjectAssembly}.");
+                        $"KernelTlsWeave of {ItemPath.NameOf(project)} names '{name}', which has no effect: {ProjectAssembly} ships the assemblies of packages. Put <KernelTlsWeave Include=\"{name}\" /> into the project of {ProjectAssembly}.");
                 }
             }
         }
@@ -123,13 +123,13 @@ public sealed class WeaveReferences : WeaveTask
     /// <summary>Warns of projects that <c>All</c> does not include.</summary>
     private void WarnOfProjects(ITaskItem[] projects, Selection selection, Replacements replacements)
     {
-        foreach (ITaskItem project in projects.Where(p => selection.Includes(NameOf(p)) && File.Exists(p.ItemSpec)))
+        foreach (ITaskItem project in projects.Where(p => selection.Includes(ItemPath.NameOf(p)) && File.Exists(p.ItemSpec)))
         {
             if (!AssemblyWeaver.IsWoven(project.ItemSpec) && AssemblyWeaver.HasPlaces(project.ItemSpec, replacements))
             {
                 Warn(
                     "KTLSW011",
-                    $"{Selection.All} does not include {NameOf(project)}, which is another project and has something to weave: put <KernelTlsWeave Include=\"$(AssemblyName)\" /> into that project, or name it in Except.");
+                    $"{Selection.All} does not include {ItemPath.NameOf(project)}, which is another project and has something to weave: put <KernelTlsWeave Include=\"$(AssemblyName)\" /> into that project, or name it in Except.");
             }
         }
     }
@@ -141,6 +141,4 @@ public sealed class WeaveReferences : WeaveTask
         && item.GetMetadata("NuGetPackageId").Length == 0
         && !item.ItemSpec.EndsWith(".resources.dll", StringComparison.OrdinalIgnoreCase)
         && !IsProject(item);
-
-    private static string NameOf(ITaskItem item) => Path.GetFileNameWithoutExtension(item.ItemSpec);
 }

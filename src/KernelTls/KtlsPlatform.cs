@@ -45,7 +45,7 @@ public sealed class KtlsPlatform
 
     /// <summary>
     /// Gets a value that indicates whether TLS 1.3 keys can be changed while the kernel holds them (RFC 8446, section
-    /// 4.6.3). This requires Linux 6.14 and OpenSSL 3.2.
+    /// 4.6.3). This requires Linux 6.14, or a kernel with the backport (RHEL 10), and OpenSSL 3.2. The kernel is tried, its version does not matter.
     /// </summary>
     /// <remarks>
     /// If keys cannot be changed, a KeyUpdate ends the connection with a <see cref="KtlsRekeyException"/>.
@@ -94,6 +94,11 @@ public sealed class KtlsPlatform
     private static string ReadKernelRelease()
     {
         const string Path = "/proc/sys/kernel/osrelease";
+        if (!Platform.IsLinux)
+        {
+            return Environment.OSVersion.Version.ToString();
+        }
+
         try
         {
             return File.ReadAllText(Path).Trim();

@@ -12,6 +12,8 @@ public class HostingTests
 {
     private static readonly string[] s_formElements = ["markdown", "textarea", "input", "dropdown", "checkboxes"];
 
+    private static readonly string[] s_runners = ["ubuntu-24.04", "windows-latest", "macos-latest"];
+
     private static readonly Dictionary<string, string> s_help = [];
 
     public static TheoryData<string> Files => [.. HostedFile.All];
@@ -53,7 +55,7 @@ public class HostingTests
         Assert.NotEmpty(HostedFile.Map(workflow["jobs"]));
         Assert.All(HostedFile.Map(workflow["jobs"]).Values.Select(HostedFile.Map), job =>
         {
-            Assert.Equal("ubuntu-24.04", job["runs-on"]);
+            Assert.All(RunnersOf(job), runner => Assert.Contains(runner, s_runners));
             Assert.InRange(int.Parse((string)job["timeout-minutes"], null), 1, 360);
             Assert.All(HostedFile.List(job["steps"]).Select(HostedFile.Map), step =>
             {
@@ -116,6 +118,10 @@ public class HostingTests
 
         Assert.Equal(Enum.GetNames<KtlsMode>(), HostedFile.List(HostedFile.Map(mode["attributes"])["options"]));
     }
+
+    private static object[] RunnersOf(Dictionary<object, object> job) => (string)job["runs-on"] == "${{ matrix.system }}"
+        ? [.. HostedFile.List(HostedFile.Map(HostedFile.Map(job["strategy"])["matrix"])["system"])]
+        : [job["runs-on"]];
 
     private static async Task<string> HelpAsync(string command)
     {

@@ -3,6 +3,7 @@ using KernelTls.Offload;
 
 namespace KernelTls.UnitTests;
 
+[Trait("system", "any")]
 public class CipherKindTests
 {
     [Theory]

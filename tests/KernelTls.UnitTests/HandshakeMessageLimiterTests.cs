@@ -4,6 +4,7 @@ namespace KernelTls.UnitTests;
 
 /// <summary>Tests how many handshake messages a peer may send, with the test's own clock.</summary>
 [Trait("Pitfall", "4")]
+[Trait("system", "any")]
 public class HandshakeMessageLimiterTests
 {
     private readonly ManualTime _time = new();

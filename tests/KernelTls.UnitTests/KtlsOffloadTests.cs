@@ -2,6 +2,7 @@ using KernelTls.Offload;
 
 namespace KernelTls.UnitTests;
 
+[Trait("system", "any")]
 public class KtlsOffloadTests
 {
     [Fact]

@@ -6,6 +6,7 @@ using KernelTls.Offload;
 
 namespace KernelTls.UnitTests;
 
+[Trait("system", "any")]
 public class KtlsOptionsTests
 {
     [Fact]

@@ -4,6 +4,7 @@ using KernelTls.Offload;
 
 namespace KernelTls.UnitTests;
 
+[Trait("system", "any")]
 public class OffloadPlanTests
 {
     private const int Enoent = 2;

@@ -3,6 +3,7 @@ using KernelTls.IO;
 namespace KernelTls.UnitTests;
 
 /// <summary>Tests when connections expect no padding, with the test's own clock and counter.</summary>
+[Trait("system", "any")]
 public class PaddingWatchTests
 {
     private readonly ManualTime _time = new();

@@ -5,6 +5,7 @@ namespace KernelTls.UnitTests;
 /// <summary>
 /// Tests that a value is determined once and kept, unless it is not final: then it is determined again after a while.
 /// </summary>
+[Trait("system", "any")]
 public class RefreshingValueTests
 {
     [Fact]

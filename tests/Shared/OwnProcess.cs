@@ -28,7 +28,7 @@ internal static class OwnProcess
     {
         // A self-contained program is its own host (eng/musl).
         string host = Environment.ProcessPath!;
-        string[] assembly = Path.GetFileName(host) == "dotnet" ? [tests.Assembly.Location] : [];
+        string[] assembly = Path.GetFileNameWithoutExtension(host) == "dotnet" ? [tests.Assembly.Location] : [];
         ProcessStartInfo start = new(host, [.. assembly, .. arguments]) { RedirectStandardOutput = true };
         foreach ((string name, string value) in environment)
         {

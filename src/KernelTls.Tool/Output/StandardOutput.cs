@@ -20,7 +20,7 @@ internal sealed partial class StandardOutput : Stream
         get
         {
             PollDescriptor descriptor = new() { Descriptor = Descriptor };
-            return Poll(ref descriptor, 1, 0) > 0 && (descriptor.Returned & (PollError | PollHangUp)) != 0;
+            return !OperatingSystem.IsWindows() && Poll(ref descriptor, 1, 0) > 0 && (descriptor.Returned & (PollError | PollHangUp)) != 0;
         }
     }
 

@@ -28,6 +28,10 @@ internal sealed class Platform
 
     public static Platform Current => s_current.Value;
 
+    /// <summary>Gets or sets a value that indicates whether the system is Linux. Tests set it, before the first use of the platform.</summary>
+    [SupportedOSPlatformGuard("linux")]
+    public static bool IsLinux { get; set; } = OperatingSystem.IsLinux();
+
     /// <summary>Gets the reason why <see cref="Engine.DirectOpenSsl"/> cannot be used here, or None.</summary>
     public KtlsFallbackReason DirectReason { get; }
 
@@ -60,8 +64,8 @@ internal sealed class Platform
         : Known is { } known && (reason == known.KernelReason || reason == known.DirectReason) ? known.Detail : "";
 
     /// <summary>
-    /// Gets a value that indicates whether the next key of either end can be installed in the kernel: Linux 6.14 with
-    /// OpenSSL 3.2.
+    /// Gets a value that indicates whether the next key of either end can be installed in the kernel: Linux 6.14, or a kernel with the backport
+    /// (RHEL 10), with OpenSSL 3.2.
     /// </summary>
     public bool CanRekey => Kernel.CanRekeySend && Kernel.CanRekeyReceive && OpenSslVersion >= new Version(3, 2);
 
@@ -72,7 +76,7 @@ internal sealed class Platform
     public bool CanExpectNoPadding => Kernel.CanExpectNoPadding && OpenSslVersion >= new Version(3, 2);
 
     private static Platform Detect() =>
-        OperatingSystem.IsLinux() ? DetectOnLinux() : new Platform(KtlsFallbackReason.NotLinux, KtlsFallbackReason.NotLinux);
+        IsLinux ? DetectOnLinux() : new Platform(KtlsFallbackReason.NotLinux, KtlsFallbackReason.NotLinux);
 
     [SupportedOSPlatform("linux")]
     private static unsafe Platform DetectOnLinux()
