@@ -103,6 +103,13 @@ public class PackageTests(Workshop workshop)
         foreach (string folder in folders)
         {
             byte[] image = Bytes(package, $"{folder}{name}.dll");
+            if (folder.StartsWith("runtimes/linux-musl-arm64/", StringComparison.Ordinal))
+            {
+                // The package sources do not have .NET for it. NuGet would take the library for linux-arm64.
+                Assert.Equal(Bytes(package, $"lib/net10.0/{name}.dll"), image);
+                continue;
+            }
+
             using PEReader compiled = new([.. image]);
             Machine machine = folder.Contains("arm64", StringComparison.Ordinal) ? Machine.Arm64 : Machine.Amd64;
             Assert.Equal(formats[folder.Split('/')[3]], FormatOf(image));
@@ -129,7 +136,7 @@ public class PackageTests(Workshop workshop)
                 <TargetFramework>{target}</TargetFramework>
                 <NETCoreAppMaximumVersion>11.0</NETCoreAppMaximumVersion>
                 <DisableImplicitFrameworkReferences>true</DisableImplicitFrameworkReferences>
-                <RuntimeIdentifiers>linux-x64;linux-musl-x64;linux-arm64</RuntimeIdentifiers>
+                <RuntimeIdentifiers>linux-x64;linux-musl-x64;linux-arm64;linux-musl-arm64</RuntimeIdentifiers>
                 <UseAppHost>false</UseAppHost>
                 <NuGetAudit>false</NuGetAudit>
               </PropertyGroup>
@@ -150,11 +157,12 @@ public class PackageTests(Workshop workshop)
         string[] chosen =
         [
             "runtimes/linux-arm64/lib/net10.0/KernelTls.dll",
+            "runtimes/linux-musl-arm64/lib/net10.0/KernelTls.dll",
             $"runtimes/linux-musl-x64/lib/{expected}/KernelTls.dll",
             $"runtimes/linux-x64/lib/{expected}/KernelTls.dll",
         ];
         Assert.Equal(chosen, AssetsOf("", "runtimeTargets"));
-        Assert.Equal<string[]>(chosen, [.. AssetsOf("/linux-arm64", "runtime"), .. AssetsOf("/linux-musl-x64", "runtime"), .. AssetsOf("/linux-x64", "runtime")]);
+        Assert.Equal<string[]>(chosen, [.. AssetsOf("/linux-arm64", "runtime"), .. AssetsOf("/linux-musl-arm64", "runtime"), .. AssetsOf("/linux-musl-x64", "runtime"), .. AssetsOf("/linux-x64", "runtime")]);
     }
 
     [Theory]

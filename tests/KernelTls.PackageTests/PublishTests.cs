@@ -17,7 +17,7 @@ public class PublishTests(Workshop workshop)
         string published = await workshop.PublishAsync(ConsumerApp.Console, "console");
 
         Assert.Equal(
-            ["linux-arm64", "linux-musl-x64", "linux-x64"],
+            ["linux-arm64", "linux-musl-arm64", "linux-musl-x64", "linux-x64"],
             Directory.GetDirectories(Path.Combine(published, "runtimes")).Select(Path.GetFileName).Order(StringComparer.Ordinal));
         Assert.Equal(["KernelTls.dll"], Directory.GetFiles(published, "KernelTls*.dll", SearchOption.AllDirectories).Select(f => Path.GetRelativePath(published, f)));
         await AssertConsoleAsync(Path.Combine(published, "console.dll"));

@@ -18,7 +18,7 @@ internal static class Advice
         KtlsFallbackReason.ToggleInvalid => "DOTNET_SYSTEM_NET_SECURITY_KTLS or DOTNET_SYSTEM_NET_SECURITY_DIRECT_OPENSSL has a value that is not 1, true, 0 or false: correct it and restart.",
         KtlsFallbackReason.AuthenticatedAsBase => "The handshake was started through a variable of type SslStream: declare it as KtlsStream or var.",
         KtlsFallbackReason.DirectionNotRequested => "KtlsOptions.Directions assigns this direction to OpenSSL: choose Both.",
-        KtlsFallbackReason.NotLinux => "The system is not Linux, or there is no native library for its architecture. Supported: linux-x64, linux-arm64 and linux-musl-x64.",
+        KtlsFallbackReason.NotLinux => "The system is not Linux, or there is no native library for its architecture. Supported: linux-x64, linux-arm64, linux-musl-x64 and linux-musl-arm64.",
         KtlsFallbackReason.NativeLibraryMissing => "libKernelTls.Native.so was not deployed with the application: publish for a runtime identifier that the package has, or build it with eng/native.",
         KtlsFallbackReason.OpenSslNotFound => "No libssl.so.3 can be loaded: install OpenSSL 3 (Debian: libssl3, libssl3t64).",
         KtlsFallbackReason.OpenSslTooOld => "OpenSSL is too old: receiving TLS 1.3 and its CCM suites require 3.2, the rest requires 3.0. Upgrade OpenSSL; until then OpenSSL processes this direction.",
