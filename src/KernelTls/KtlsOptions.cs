@@ -53,8 +53,8 @@ public sealed class KtlsOptions
     /// <remarks>
     /// A record holds at most 16 KiB, and every write begins a new record. If the key cannot be changed, the sending
     /// half closes with close_notify, and writes throw <see cref="KtlsRekeyException"/>. That is the case with TLS 1.2,
-    /// and when the kernel holds the key and Linux is older than 6.14 or OpenSSL is older than 3.2. The limit has no
-    /// effect if the base class performed the handshake.
+    /// and when the kernel holds the key and cannot change it, which takes Linux 6.14, or a kernel with the backport (RHEL 10), and OpenSSL 3.2.
+    /// The limit has no effect if the base class performed the handshake.
     /// </remarks>
     /// <exception cref="ArgumentOutOfRangeException">The value is below 1.</exception>
     public long? RecordLimit

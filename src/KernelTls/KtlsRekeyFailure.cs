@@ -4,8 +4,8 @@ namespace KernelTls;
 public enum KtlsRekeyFailure
 {
     /// <summary>
-    /// The kernel holds the keys and cannot change them, because Linux is older than 6.14 or OpenSSL is older than 3.2;
-    /// or the connection does not use TLS 1.3.
+    /// The kernel holds the keys and cannot change them, which takes Linux 6.14, or a kernel with the backport (RHEL 10), and OpenSSL 3.2; or
+    /// the connection does not use TLS 1.3.
     /// </summary>
     NotSupported = 1,
 
@@ -23,7 +23,7 @@ public enum KtlsRekeyFailure
     /// KeyUpdate (24).
     /// </summary>
     /// <remarks>
-    /// Linux 6.14 and later treats that record as a KeyUpdate, also in TLS 1.2, and delivers no more data without a new
+    /// A kernel that can change keys treats that record as a KeyUpdate, also in TLS 1.2, and delivers no more data without a new
     /// key. RFC 8446, section 5.1, allows such records. OpenSSL, SslStream and other common stacks send them only for messages of more than
     /// 16 KiB: large session tickets, and large certificates after the handshake.
     /// </remarks>

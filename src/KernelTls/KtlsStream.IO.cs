@@ -235,8 +235,8 @@ public partial class KtlsStream
     /// No handshake has succeeded, or close_notify was already sent.
     /// </exception>
     /// <exception cref="KtlsRekeyException">
-    /// The version is not TLS 1.3, or the kernel holds a key that cannot be changed because Linux is older than 6.14 or
-    /// OpenSSL is older than 3.2. Nothing was sent, and the connection can still be used.
+    /// The version is not TLS 1.3, or the kernel holds a key and cannot change it, which takes Linux 6.14, or a kernel with the backport
+    /// (RHEL 10), and OpenSSL 3.2. Nothing was sent, and the connection can still be used.
     /// </exception>
     /// <exception cref="NotSupportedException">
     /// The base class performed the handshake. SslStream does not support key updates.

@@ -110,7 +110,7 @@ internal static class TlsErrors
 
     public static KtlsRekeyException Rekey(Exception? inner) =>
         new(KtlsRekeyFailure.NotSupported, "The peer changed its TLS 1.3 keys (KeyUpdate), and this kernel or OpenSSL cannot change keys that the kernel "
-            + "holds. Upgrade to Linux 6.14 and OpenSSL 3.2, or turn kernel TLS off for peers that update keys.", inner);
+            + "holds. Upgrade to Linux 6.14, or a kernel with the backport (RHEL 10), and OpenSSL 3.2, or turn kernel TLS off for peers that update keys.", inner);
 
     /// <summary>
     /// Returns the exception for an update that the application requested. Nothing was sent, and the connection is
@@ -118,7 +118,7 @@ internal static class TlsErrors
     /// </summary>
     public static KtlsRekeyException CannotUpdate() =>
         new(KtlsRekeyFailure.NotSupported, "The keys of this connection cannot be changed. That requires TLS 1.3 and, while the "
-            + "kernel holds the keys, Linux 6.14 and OpenSSL 3.2. Nothing was sent; the connection can still be used.");
+            + "kernel holds the keys, Linux 6.14, or a kernel with the backport (RHEL 10), and OpenSSL 3.2. Nothing was sent; the connection can still be used.");
 
     /// <summary>
     /// Returns the exception for a key that cannot change now. Nothing was sent, and the connection is unchanged.
@@ -138,8 +138,8 @@ internal static class TlsErrors
 
     public static KtlsRekeyException RecordLimit() =>
         new(KtlsRekeyFailure.RecordLimit, "The key has encrypted the maximum number of records (KtlsOptions.RecordLimit), and the "
-            + "key of this connection cannot be changed. That requires TLS 1.3 and, while the kernel holds the keys, Linux 6.14 "
-            + "and OpenSSL 3.2. close_notify was sent. Open a new connection.");
+            + "key of this connection cannot be changed. That requires TLS 1.3 and, while the kernel holds the keys, Linux 6.14, or "
+            + "a kernel with the backport (RHEL 10), and OpenSSL 3.2. close_notify was sent. Open a new connection.");
 
     public static IOException Socket(string what, SocketError error)
     {

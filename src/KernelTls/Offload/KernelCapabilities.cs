@@ -42,10 +42,10 @@ internal sealed class KernelCapabilities
 
     public static KernelCapabilities Nothing { get; } = new(NothingAccepted(), NothingAccepted(), false, false);
 
-    /// <summary>Gets a value that indicates whether a second sending key is accepted (Linux 6.14).</summary>
+    /// <summary>Gets a value that indicates whether a second sending key is accepted (Linux 6.14, RHEL 10).</summary>
     public bool CanRekeySend { get; }
 
-    /// <summary>Gets a value that indicates whether a second receiving key is accepted (Linux 6.14).</summary>
+    /// <summary>Gets a value that indicates whether a second receiving key is accepted (Linux 6.14, RHEL 10).</summary>
     public bool CanRekeyReceive { get; }
 
     /// <summary>
