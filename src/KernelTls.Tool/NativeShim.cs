@@ -4,7 +4,7 @@ using System.Runtime.InteropServices;
 namespace KernelTls.Tool;
 
 /// <summary>
-/// Finds libKernelTls.Native.so for this machine among those in the tool's package. A tool is one package for all
+/// Finds libKernelTls.Native.so for this machine among those of the bundle in the tool's package. A tool is one package for all
 /// platforms, and .NET does not search it for native libraries.
 /// </summary>
 internal static class NativeShim
@@ -14,7 +14,7 @@ internal static class NativeShim
 
     private static nint Resolve(string name, Assembly assembly, DllImportSearchPath? searchPath)
     {
-        string path = Path.Combine(AppContext.BaseDirectory, "runtimes", Platform, "native", name + ".so");
+        string path = Path.Combine(AppContext.BaseDirectory, "bundle", "runtimes", Platform, "native", name + ".so");
         return NativeLibrary.TryLoad(path, out nint handle) ? handle : 0; // 0: .NET continues its own search
     }
 
