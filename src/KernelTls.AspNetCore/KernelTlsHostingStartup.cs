@@ -4,7 +4,6 @@ using KernelTls.Offload;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.Extensions.Configuration;
 using Microsoft.Extensions.DependencyInjection;
-using Microsoft.Extensions.Http;
 
 namespace KernelTls.AspNetCore;
 
@@ -41,14 +40,13 @@ public sealed class KernelTlsHostingStartup : IHostingStartup
 
     /// <summary>Uses the assembly KernelTls from the first line on, so that nothing is registered without it.</summary>
     [MethodImpl(MethodImplOptions.NoInlining)]
-    private static void Register(IConfiguration configuration, IServiceCollection services)
+    internal static void Register(IConfiguration configuration, IServiceCollection services)
     {
         StockHandshakeMonitor.Start();
         if (Toggles.AreOn || KtlsConfiguration.IsIn(configuration))
         {
             KernelTlsWebHostBuilderExtensions.AddTransport(services);
-            services.AddSingleton<IHttpMessageHandlerBuilderFilter, KtlsHandlerFilter>();
-            services.AddOptions<KtlsOptions>(KtlsHandlerFilter.OptionsName).Configure<IConfiguration>(KtlsConfiguration.BindHost);
+            KtlsHandlerFilter.Register(services);
         }
     }
 }

@@ -1,4 +1,6 @@
 using KernelTls.Offload;
+using Microsoft.Extensions.Configuration;
+using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Http;
 using Microsoft.Extensions.Options;
 
@@ -15,6 +17,13 @@ internal sealed class KtlsHandlerFilter(IOptionsMonitor<KtlsOptions> options) : 
 {
     /// <summary>The name of the options that apply to all clients of the factory.</summary>
     public const string OptionsName = "KernelTls.HttpClient";
+
+    /// <summary>Registers the filter, and its options, which the section KernelTls of the configuration sets.</summary>
+    public static void Register(IServiceCollection services)
+    {
+        services.AddSingleton<IHttpMessageHandlerBuilderFilter, KtlsHandlerFilter>();
+        services.AddOptions<KtlsOptions>(OptionsName).Configure<IConfiguration>(KtlsConfiguration.BindHost);
+    }
 
     public Action<HttpMessageHandlerBuilder> Configure(Action<HttpMessageHandlerBuilder> next) => builder =>
     {

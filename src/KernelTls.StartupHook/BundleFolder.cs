@@ -1,17 +1,102 @@
 using System.Reflection;
+using System.Runtime.InteropServices;
 using System.Runtime.Loader;
 
-/// <summary>Loads the assemblies of the bundle that the application does not bring.</summary>
-/// <param name="path">The folder of the bundle.</param>
-/// <param name="version">The version of the bundle.</param>
-internal sealed class BundleFolder(string path, Version version)
+/// <summary>Loads the assemblies of the bundle that the application does not bring, and the shim for this process.</summary>
+internal sealed class BundleFolder
 {
-    private static readonly string[] s_assemblies = ["KernelTls", "KernelTls.AspNetCore", "KernelTls.Hosting"];
+    /// <summary>The library, which needs nothing but .NET.</summary>
+    public const string Library = "KernelTls";
+
+    /// <summary>The assembly for applications with a web host.</summary>
+    public const string WebLibrary = "KernelTls.AspNetCore";
+
+    /// <summary>The assembly for other applications with a host and IHttpClientFactory.</summary>
+    public const string HostLibrary = "KernelTls.Hosting";
+
+    private static readonly string[] s_assemblies = [Library, WebLibrary, HostLibrary];
+
+    private readonly string _path;
+    private readonly Version _version;
+
+    /// <param name="hook">The assembly of the hook, which is in the folder.</param>
+    public BundleFolder(Assembly hook)
+    {
+        _path = Path.GetDirectoryName(hook.Location)!;
+        _version = hook.GetName().Version!;
+    }
 
     /// <summary>Loads one of the bundle's assemblies. .NET calls this if the application does not have it.</summary>
     /// <returns>The assembly, or null if it is none of the bundle's, or one of a later version.</returns>
     public Assembly? Resolve(AssemblyLoadContext context, AssemblyName name) =>
-        Array.IndexOf(s_assemblies, name.Name) >= 0 && (name.Version is null || name.Version <= version)
-            ? context.LoadFromAssemblyPath(Path.Combine(path, $"{name.Name}.dll"))
+        Array.IndexOf(s_assemblies, name.Name) >= 0 && (name.Version is null || name.Version <= _version)
+            ? LoadOwn(context, name.Name!)
             : null;
+
+    /// <summary>Has the library notice from now on which connections the switch does not reach.</summary>
+    /// <exception cref="HookException">The application brings an older version.</exception>
+    public void StartLibrary()
+    {
+        Assembly library = Load(Library);
+        if (library.GetName().Version is not { } present || present < _version)
+        {
+            throw new HookException($"The application has {Library} {library.GetName().Version}, and the bundle in {_path} is {_version}. Update the application, or remove the package from it.");
+        }
+
+        if (IsOwn(library))
+        {
+            NativeLibrary.SetDllImportResolver(library, FindShim);
+        }
+
+        Find(library, "KernelTls.Diagnostics.BuildStartup", "Begin").CreateDelegate<Action>()();
+    }
+
+    /// <summary>Adds the services of one of the other assemblies to those of a host that is being built.</summary>
+    /// <param name="assembly">The name of the assembly.</param>
+    /// <param name="context">The HostBuilderContext.</param>
+    /// <param name="services">The IServiceCollection.</param>
+    /// <exception cref="HookException">The application brings a version of the library that this assembly does not fit.</exception>
+    public void AddServices(string assembly, object context, object services)
+    {
+        Assembly library = Load(Library);
+        Assembly added = Load(assembly);
+        if (added.GetName().Version != library.GetName().Version)
+        {
+            throw new HookException($"The application has {Library} {library.GetName().Version} without {assembly}, and that of the bundle in {_path} is {_version}.");
+        }
+
+        try
+        {
+            Find(added, $"{assembly}.BundleServices", "Add").Invoke(null, [context, services]);
+        }
+        catch (TargetInvocationException e) when (e.InnerException is { } cause)
+        {
+            throw new HookException($"{assembly}: {HookFailure.Describe(cause)}");
+        }
+    }
+
+    private static Assembly Load(string name) => Assembly.Load(new AssemblyName(name));
+
+    private Assembly LoadOwn(AssemblyLoadContext context, string name)
+    {
+        string path = Path.Combine(_path, $"{name}.dll");
+        Version? version = AssemblyName.GetAssemblyName(path).Version;
+        return version == _version
+            ? context.LoadFromAssemblyPath(path)
+            : throw new HookException($"{path} is version {version}, and the hook is version {_version}. Copy the whole bundle.");
+    }
+
+    private MethodInfo Find(Assembly assembly, string type, string method) =>
+        assembly.GetType(type)?.GetMethod(method, BindingFlags.Static | BindingFlags.Public | BindingFlags.NonPublic)
+            ?? throw new HookException($"{assembly.GetName().Name} {assembly.GetName().Version} lacks {type}.{method}, which the bundle in {_path} needs.");
+
+    private bool IsOwn(Assembly assembly) => assembly.Location.StartsWith(_path + Path.DirectorySeparatorChar, StringComparison.Ordinal);
+
+    private nint FindShim(string name, Assembly assembly, DllImportSearchPath? searchPath)
+    {
+        // The C library of this process decides, because a machine can have both.
+        string system = File.ReadAllText("/proc/self/maps").Contains("/ld-musl-", StringComparison.Ordinal) ? "linux-musl" : "linux";
+        string platform = $"{system}-{RuntimeInformation.ProcessArchitecture}".ToLowerInvariant();
+        return NativeLibrary.Load(Path.Combine(_path, "runtimes", platform, "native", $"{name}.so"));
+    }
 }

@@ -4,11 +4,11 @@ internal static class HookFailure
     /// <summary>Writes an event, and a line to the standard error. Does not throw.</summary>
     public static void Report(Exception failure)
     {
-        string message = OneLine((failure as System.Reflection.TargetInvocationException)?.InnerException ?? failure);
+        string message = Describe(failure);
         try
         {
             HookEventSource.Log.NotReached(message);
-            Console.Error.WriteLine($"KernelTls: this process uses the stock TLS, because the start-up hook failed. {message}");
+            Console.Error.WriteLine($"KernelTls: the start-up hook does not reach this application, which uses the stock TLS. {message}");
         }
         catch (Exception)
         {
@@ -16,9 +16,15 @@ internal static class HookFailure
         }
     }
 
-    private static string OneLine(Exception failure)
+    /// <summary>Returns what failed, in one line.</summary>
+    public static string Describe(Exception failure)
     {
         string message = failure.Message.ReplaceLineEndings(" ").Trim();
-        return failure is InvalidOperationException ? message : $"{failure.GetType().Name}: {message}";
+        return failure switch
+        {
+            HookException => message,
+            { InnerException: HookException inner } => Describe(inner),
+            _ => $"{failure.GetType().Name}: {message}",
+        };
     }
 }

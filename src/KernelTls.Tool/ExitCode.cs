@@ -28,6 +28,12 @@ internal static class ExitCode
     /// <summary>The peer refused this client: it requires a certificate, does not accept the one it got, or sent another alert after the handshake.</summary>
     public const int Refused = 7;
 
+    /// <summary>The command of <c>ktls run</c> cannot be started.</summary>
+    public const int CommandNotStarted = 126;
+
+    /// <summary>The command of <c>ktls run</c> is not there.</summary>
+    public const int CommandNotFound = 127;
+
     /// <summary>
     /// SIGINT or SIGTERM interrupted the command. The commands that only such a signal ends, serve and top, return
     /// <see cref="Ok"/>.
@@ -44,6 +50,7 @@ internal static class ExitCode
           5    the peer's certificate is not trusted
           6    something else that was needed is missing or broke
           7    the peer refused this client: its certificate, that it has none, or by an alert after the handshake
+          126  run: the command cannot be started; 127: it is not there; otherwise its own exit code
           130  interrupted (serve and top: 0, because only a signal ends them)
         """;
 }

@@ -1,5 +1,6 @@
 using System.Reflection;
 using System.Runtime.InteropServices;
+using KernelTls.Interop;
 
 namespace KernelTls.Tool;
 
@@ -9,12 +10,15 @@ namespace KernelTls.Tool;
 /// </summary>
 internal static class NativeShim
 {
+    /// <summary>Gets the path of this machine's shim in a bundle.</summary>
+    public static string RelativePath => Path.Combine("runtimes", Platform, "native", $"{KtlsNative.LibraryName}.so");
+
     /// <summary>Registers the resolver. Call this before the library is used for the first time.</summary>
     public static void Register() => NativeLibrary.SetDllImportResolver(typeof(KtlsStream).Assembly, Resolve);
 
     private static nint Resolve(string name, Assembly assembly, DllImportSearchPath? searchPath)
     {
-        string path = Path.Combine(AppContext.BaseDirectory, "bundle", "runtimes", Platform, "native", name + ".so");
+        string path = Path.Combine(AppContext.BaseDirectory, "bundle", RelativePath);
         return NativeLibrary.TryLoad(path, out nint handle) ? handle : 0; // 0: .NET continues its own search
     }
 

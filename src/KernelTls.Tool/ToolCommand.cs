@@ -58,6 +58,8 @@ internal static class ToolCommand
         ServeCommand.Create(),
         TopCommand.Create(),
         BenchCommand.Create(),
+        RunCommand.Create(),
+        BundleCommand.Create(),
     };
 
     /// <summary>

@@ -33,4 +33,19 @@ public sealed record ConsumerApp(
 
     /// <summary>Gets the same application, which only references the package.</summary>
     public static ConsumerApp Broken { get; } = new("broken", "web", "KernelTls.AspNetCore", Program: "Broken.cs");
+
+    /// <summary>Gets a worker with a client of IHttpClientFactory, without a package of ours.</summary>
+    public static ConsumerApp Worker { get; } = new("unchanged-worker", "worker", "Microsoft.Extensions.Http", Program: "Worker.cs");
+
+    /// <summary>Gets a reverse proxy without a package of ours.</summary>
+    public static ConsumerApp Forwarder { get; } = new("unchanged-forwarder", "web", "Yarp.ReverseProxy", Program: "Forwarder.cs");
+
+    /// <summary>Gets a console application whose TLS is stock, without a package of ours.</summary>
+    public static ConsumerApp Stock { get; } = new("unchanged-console", "console", null, Program: "Stock.cs");
+
+    /// <summary>Gets a start-up hook that is not ours.</summary>
+    public static ConsumerApp OtherHook { get; } = new("other-hook", "classlib", null, Program: "OtherHook.cs");
+
+    /// <summary>Returns an application that is what a template of <c>dotnet new</c> makes.</summary>
+    public static ConsumerApp Unchanged(string template) => new($"unchanged-{template}", template, null);
 }

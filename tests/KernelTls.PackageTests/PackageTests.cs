@@ -1,3 +1,4 @@
+using System.Formats.Tar;
 using System.IO.Compression;
 using System.Net.Security;
 using System.Reflection.Metadata;
@@ -55,6 +56,31 @@ public class PackageTests(Workshop workshop)
 
         Assert.Equal("KernelTls", dependency.Attribute("id")!.Value);
         Assert.Equal($"[{version}]", dependency.Attribute("version")!.Value);
+    }
+
+    /// <summary>The tool's package and the archive have the same bundle, complete and of one version.</summary>
+    [Fact]
+    public async Task The_bundle_is_complete()
+    {
+        string[] platforms = [.. Directory.GetDirectories(Repository.Shims, "linux-*").Select(d => Path.GetFileName(d)!)];
+        using TemporaryDirectory directory = new();
+        await using (FileStream archive = File.OpenRead(Assert.Single(Directory.GetFiles(await workshop.PackagesAsync(), "KernelTls.Bundle.0*.tar.gz"))))
+        await using (GZipStream unzipped = new(archive, CompressionMode.Decompress))
+        {
+            await TarFile.ExtractToDirectoryAsync(unzipped, directory.FullName, overwriteFiles: false);
+        }
+
+        string[] files = [.. Directory.GetFiles(directory.FullName, "*", SearchOption.AllDirectories).Select(f => Path.GetRelativePath(directory.FullName, f)).Order(StringComparer.Ordinal)];
+        Assert.Equal(
+            [
+                "KernelTls.AspNetCore.dll", "KernelTls.Hosting.dll", "KernelTls.StartupHook.dll", "KernelTls.dll",
+                .. platforms.Select(p => $"runtimes/{p}/native/{Repository.Shim}").Order(StringComparer.Ordinal),
+            ],
+            files);
+        Assert.Single(files.Where(f => f.EndsWith(".dll", StringComparison.Ordinal)).Select(f => System.Reflection.AssemblyName.GetAssemblyName(directory[f]).Version).Distinct());
+        using ZipArchive package = await OpenAsync("KernelTls.Tool", "nupkg");
+        Assert.All(files, f => Assert.Equal(
+            File.ReadAllBytes(directory[f]), Bytes(package, Assert.Single(package.Entries, e => e.FullName.EndsWith($"/bundle/{f}", StringComparison.Ordinal)).FullName)));
     }
 
     [Fact]

@@ -20,6 +20,10 @@ internal static class Programs
             : Application.Start(program, directory, environment, arguments);
     }
 
+    /// <summary>Starts a command, whose standard error becomes a part of its output.</summary>
+    public static Application Run(string directory, string[] command, params (string, string)[] environment) =>
+        Application.Start("sh", directory, environment, ["-c", "exec \"$@\" 2>&1", "sh", .. command]);
+
     /// <summary>Returns the report of the application of Apps/Console.cs about its connection to a stock server.</summary>
     public static async Task<string> PingAsync(string program, params (string, string)[] environment)
     {

@@ -9,15 +9,15 @@ internal sealed class WebServer : IDisposable
 {
     private readonly TemporaryDirectory _directory = new();
 
-    private WebServer(string program, (string, string)[] environment)
+    private WebServer(Func<string[], Application> start)
     {
         (string certificate, string key) = Certificates.WritePem(Certificates.Ecdsa, _directory.FullName);
-        Process = Programs.Start(
-            program,
-            environment,
+        Process = start(
+        [
             "--Kestrel:Endpoints:Secure:Url=https://127.0.0.1:0",
             $"--Kestrel:Endpoints:Secure:Certificate:Path={certificate}",
-            $"--Kestrel:Endpoints:Secure:Certificate:KeyPath={key}");
+            $"--Kestrel:Endpoints:Secure:Certificate:KeyPath={key}",
+        ]);
     }
 
     public Application Process { get; }
@@ -25,9 +25,16 @@ internal sealed class WebServer : IDisposable
     public Uri Address { get; private set; } = null!;
 
     /// <summary>Starts the application, and waits until it listens.</summary>
-    public static async Task<WebServer> StartAsync(string program, params (string, string)[] environment)
+    public static Task<WebServer> StartAsync(string program, params (string, string)[] environment) =>
+        StartAsync(arguments => Programs.Start(program, environment, arguments));
+
+    /// <summary>Starts a command, whose standard error becomes a part of its output, in the application's folder.</summary>
+    public static Task<WebServer> RunAsync(string directory, string[] command, params (string, string)[] environment) =>
+        StartAsync(arguments => Programs.Run(directory, [.. command, .. arguments], environment));
+
+    private static async Task<WebServer> StartAsync(Func<string[], Application> start)
     {
-        WebServer server = new(program, environment);
+        WebServer server = new(start);
         try
         {
             server.Address = await server.Process.AddressAsync();

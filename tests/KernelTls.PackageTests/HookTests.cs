@@ -1,0 +1,203 @@
+using KernelTls.Tests;
+
+namespace KernelTls.PackageTests;
+
+/// <summary>
+/// Tests <c>ktls run</c> with applications as their templates make them, published without our packages: kernel TLS reaches them, and they
+/// answer as before.
+/// </summary>
+/// <remarks>Where the kernel has no TLS, OpenSSL on the socket shows that the connection is ours.</remarks>
+[Trait("cell", "programs")]
+[Trait("loop", "outer")]
+public sealed class HookTests(Workshop workshop) : IDisposable
+{
+    private static readonly bool s_kernel = KtlsPlatform.Probe().IsSupported;
+
+    // OpenSSL before 3.2 receives TLS 1.3 itself.
+    private static readonly bool s_receives = s_kernel && KtlsPlatform.Probe().OpenSslVersion >= new Version(3, 2);
+
+    private static readonly string s_proof =
+        s_kernel ? " uses kernel TLS." : $" uses OpenSSL on the socket, without kernel TLS: {KtlsPlatform.Probe().NotSupportedReason}.";
+
+    private static readonly (string, string) s_direct = (Application.DirectVariable, "1");
+
+    private readonly TemporaryDirectory _directory = new();
+
+    public void Dispose() => _directory.Dispose();
+
+    [Theory]
+    [InlineData("webapi", "/weatherforecast", "temperatureC")]
+    [InlineData("webapp", "/", "<title>Home page - ")]
+    [InlineData("blazor", "/", "Hello, world!")]
+    [InlineData("grpc", "/", "Communication with gRPC endpoints")]
+    [InlineData("web", "/", "Hello World!")]
+    public async Task A_web_application(string template, string path, string text)
+    {
+        string published = await workshop.PublishAsync(ConsumerApp.Unchanged(template), $"unchanged-{template}");
+
+        await AssertReachedAsync(published, ["dotnet", Path.Combine(published, $"unchanged-{template}.dll")], path, text);
+    }
+
+    [Theory]
+    [InlineData("unchanged-web-self-contained", "--self-contained")]
+    [InlineData("unchanged-web-single-file", "--self-contained", "false", "-p:PublishSingleFile=true")]
+    [InlineData("unchanged-web-compiled", "--self-contained", "false", "-p:PublishReadyToRun=true")]
+    public async Task A_web_application_for_one_platform(string name, params string[] arguments)
+    {
+        string published = await workshop.PublishAsync(ConsumerApp.Unchanged("web"), name, ["--runtime", "linux-x64", .. arguments]);
+
+        await AssertReachedAsync(published, [Path.Combine(published, "unchanged-web")], "/", "Hello World!");
+    }
+
+    /// <summary>It has no ASP.NET Core: the hook loads KernelTls.Hosting.</summary>
+    [Fact]
+    public async Task The_client_factory_of_a_worker()
+    {
+        string published = await workshop.PublishAsync(ConsumerApp.Worker, "unchanged-worker");
+        using WebServer server = await WebServer.StartAsync(await WebAsync());
+        (string, string)[] peer = [("PEER", $"{server.Address}"), ("SSL_CERT_FILE", Certificates.WriteAuthority(_directory.FullName)), ("KERNELTLS_LOG", "1")];
+        string[] command = ["dotnet", Path.Combine(published, "unchanged-worker.dll")];
+
+        using Application worker = Programs.Run(published, Ktls(command), [s_direct, .. peer]);
+        string said = await worker.SucceedAsync();
+
+        Assert.Contains("Hello World!\nTrue\n", said, StringComparison.Ordinal);
+        Assert.Matches($"KernelTls: connections.* {(s_kernel ? "send=kernel" : "send=openssl")}.* client, ", said);
+        Assert.DoesNotContain("stock", said, StringComparison.Ordinal);
+
+        using Application unchanged = Programs.Run(published, command, peer);
+        said = await unchanged.SucceedAsync();
+        Assert.Contains("Hello World!\nTrue\n", said, StringComparison.Ordinal);
+        Assert.DoesNotContain("KernelTls", said, StringComparison.Ordinal);
+    }
+
+    /// <summary>YARP makes its own handlers, so its client side is stock, and the log says so.</summary>
+    [Fact]
+    public async Task The_server_side_of_a_proxy()
+    {
+        string published = await workshop.PublishAsync(ConsumerApp.Forwarder, "unchanged-forwarder");
+        using WebServer server = await WebServer.StartAsync(await WebAsync());
+        (string, string)[] peer = [("PEER", $"{server.Address}"), ("SSL_CERT_FILE", Certificates.WriteAuthority(_directory.FullName))];
+        using WebServer proxy = await WebServer.RunAsync(published, Ktls("dotnet", Path.Combine(published, "unchanged-forwarder.dll")), [s_direct, .. peer]);
+        TlsStatistics before = Statistics();
+
+        Assert.Equal("Hello World!", await proxy.GetAsync("/", "2.0"));
+
+        AssertStatistics(before, connections: 1);
+        await proxy.Process.WaitForAsync("uses a stock SslStream for a connection to 127.0.0.1");
+        Assert.Contains(s_proof, await proxy.Process.KillAsync(), StringComparison.Ordinal);
+    }
+
+    /// <summary>Nothing reaches its connections, but they are named.</summary>
+    [Fact]
+    public async Task A_console_application_runs_as_before()
+    {
+        string published = await workshop.PublishAsync(ConsumerApp.Stock, "unchanged-console");
+        string[] command = ["dotnet", Path.Combine(published, "unchanged-console.dll")];
+
+        using Application reached = Programs.Run(published, Ktls(command), s_direct, ("KERNELTLS_LOG", "1"));
+        string said = await reached.SucceedAsync();
+        Assert.Contains("loaded: KernelTls.StartupHook KernelTls\n", said, StringComparison.Ordinal);
+        Assert.Contains("KernelTls: stock System.Net.Http: SslStream, not reached by the switch. client of 127.0.0.1, ", said, StringComparison.Ordinal);
+
+        using Application unset = Programs.Run(published, command, HookBundle.Variable(HookBundle.FullPath), ("KERNELTLS_LOG", "1"));
+        Assert.Equal("loaded: KernelTls.StartupHook\n", await unset.SucceedAsync());
+        using Application off = Programs.Run(published, command, HookBundle.Variable(HookBundle.FullPath), s_direct, (Application.KernelVariable, "0"));
+        Assert.Contains("loaded: KernelTls.StartupHook\n", await off.SucceedAsync(), StringComparison.Ordinal);
+    }
+
+    [Fact]
+    public async Task Options_come_from_the_configuration()
+    {
+        string published = await workshop.PublishAsync(ConsumerApp.Unchanged("web"), "unchanged-web");
+        string[] command = Ktls("dotnet", Path.Combine(published, "unchanged-web.dll"));
+
+        using WebServer server = await WebServer.RunAsync(published, command, s_direct, ("Kestrel__Endpoints__Secure__KernelTls__Mode", "Disabled"), ("KernelTls__Fallback", "SslStream"));
+        Assert.Equal("Hello World!", await server.GetAsync("/", "2.0"));
+        string said = await server.Process.KillAsync();
+        Assert.DoesNotContain(s_proof, said, StringComparison.Ordinal);
+
+        using Application wrong = Programs.Run(published, command, s_direct, ("KernelTls__Mode", "Sometimes"));
+        Assert.NotEqual(0, await wrong.ExitAsync());
+        Assert.Contains("KernelTls:Mode is 'Sometimes'. Expected Environment, ", wrong.Said, StringComparison.Ordinal);
+    }
+
+    [Theory]
+    [InlineData("ASPNETCORE_PREVENTHOSTINGSTARTUP", "true")]
+    [InlineData("ASPNETCORE_HOSTINGSTARTUPASSEMBLIES", "unchanged-web")]
+    [InlineData("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1")]
+    [InlineData("DOTNET_TieredPGO", "0")]
+    public async Task In_an_environment(string name, string value)
+    {
+        string published = await workshop.PublishAsync(ConsumerApp.Unchanged("web"), "unchanged-web");
+
+        await AssertReachedAsync(published, ["dotnet", Path.Combine(published, "unchanged-web.dll")], "/", "Hello World!", (name, value));
+    }
+
+    [Theory]
+    [InlineData("OTHER:HOOK")]
+    [InlineData("HOOK:OTHER")]
+    public async Task Beside_another_hook(string hooks)
+    {
+        string other = Path.Combine(await workshop.PublishAsync(ConsumerApp.OtherHook, "other-hook"), "other-hook.dll");
+        string published = await workshop.PublishAsync(ConsumerApp.Unchanged("web"), "unchanged-web");
+        string value = hooks.Replace("OTHER", other, StringComparison.Ordinal)
+            .Replace("HOOK", Path.Combine(HookBundle.FullPath, HookBundle.HookName), StringComparison.Ordinal);
+
+        using WebServer server = await WebServer.RunAsync(
+            published, ["dotnet", Path.Combine(published, "unchanged-web.dll")], (HookBundle.HooksVariable, value), s_direct, (Application.KernelVariable, "1"));
+        Assert.Equal("Hello World!", await server.GetAsync("/", "2.0"));
+
+        string said = await server.Process.KillAsync();
+        Assert.Contains("The other hook runs.", said, StringComparison.Ordinal);
+        Assert.Contains(s_proof, said, StringComparison.Ordinal);
+    }
+
+    /// <summary>Runs an application without the hook and with it.</summary>
+    private static async Task AssertReachedAsync(string published, string[] command, string path, string text, params (string, string)[] environment)
+    {
+        Assert.Empty(Directory.GetFiles(published, "*KernelTls*", SearchOption.AllDirectories));
+
+        string before = await AskAsync(published, command, path, text, connectionsInKernel: 0, environment);
+        string after = await AskAsync(published, Ktls(command), path, text, connectionsInKernel: 2, [s_direct, .. environment]);
+
+        Assert.DoesNotContain("KernelTls", before, StringComparison.Ordinal);
+        Assert.Contains(s_proof, after, StringComparison.Ordinal);
+        Assert.DoesNotContain("start-up hook", after, StringComparison.Ordinal);
+        Assert.Equal(LevelsOf(before), LevelsOf(after));
+    }
+
+    /// <summary>Starts an application, asks it once by each version of HTTP, and returns its output.</summary>
+    private static async Task<string> AskAsync(
+        string published, string[] command, string path, string text, int connectionsInKernel, (string, string)[] environment)
+    {
+        using WebServer server = await WebServer.RunAsync(published, command, environment);
+        TlsStatistics before = Statistics();
+        Assert.Contains(text, await server.GetAsync(path, "1.1"), StringComparison.Ordinal);
+        Assert.Contains(text, await server.GetAsync(path, "2.0"), StringComparison.Ordinal);
+        AssertStatistics(before, connectionsInKernel);
+        return await server.Process.KillAsync();
+    }
+
+    /// <summary>Returns the levels and categories of the entries in a log, without ours, and those that differ from run to run.</summary>
+    private static string[] LevelsOf(string log) =>
+        [.. log.Split('\n').Where(l => l.Length > 6 && l[4] == ':' && l[5] == ' ' && !l.Contains("KernelTls", StringComparison.Ordinal)).Distinct().Order(StringComparer.Ordinal)];
+
+    /// <summary>
+    /// Asserts how many connections had one end in the kernel. One more is allowed, because on a slow machine HttpClient connects again.
+    /// </summary>
+    private static void AssertStatistics(TlsStatistics before, int connections)
+    {
+        TlsStatistics after = Statistics();
+        int more = connections == 0 ? 0 : connections + 1;
+        Assert.InRange(after.SendSoftware - before.SendSoftware, s_kernel ? connections : 0, s_kernel ? more : 0);
+        Assert.InRange(after.ReceiveSoftware - before.ReceiveSoftware, s_receives ? connections : 0, s_receives ? more : 0);
+        Assert.Equal(0, after.DecryptError - before.DecryptError);
+    }
+
+    private static TlsStatistics Statistics() => s_kernel ? TlsStatistics.Read() : default;
+
+    private static string[] Ktls(params string[] command) => ["dotnet", HookBundle.Tool, "run", "--", .. command];
+
+    private async Task<string> WebAsync() => Path.Combine(await workshop.PublishAsync(ConsumerApp.Unchanged("web"), "unchanged-web"), "unchanged-web.dll");
+}
