@@ -94,9 +94,20 @@ internal sealed class BundleFolder
 
     private nint FindShim(string name, Assembly assembly, DllImportSearchPath? searchPath)
     {
-        // The C library of this process decides, because a machine can have both.
-        string system = File.ReadAllText("/proc/self/maps").Contains("/ld-musl-", StringComparison.Ordinal) ? "linux-musl" : "linux";
-        string platform = $"{system}-{RuntimeInformation.ProcessArchitecture}".ToLowerInvariant();
+        string platform = $"{(IsMusl() ? "linux-musl" : "linux")}-{RuntimeInformation.ProcessArchitecture}".ToLowerInvariant();
         return NativeLibrary.Load(Path.Combine(_path, "runtimes", platform, "native", $"{name}.so"));
+    }
+
+    /// <summary>Returns whether the C library of this process is musl: a machine can have both.</summary>
+    private static bool IsMusl()
+    {
+        try
+        {
+            return File.ReadAllText("/proc/self/maps").Contains("/ld-musl-", StringComparison.Ordinal);
+        }
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException)
+        {
+            return RuntimeInformation.RuntimeIdentifier.Contains("musl", StringComparison.Ordinal);
+        }
     }
 }

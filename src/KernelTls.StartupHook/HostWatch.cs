@@ -12,8 +12,11 @@ internal sealed class HostWatch : IObserver<DiagnosticListener>, IObserver<KeyVa
     private const string Source = "Microsoft.Extensions.Hosting";
     private const string Building = "HostBuilding";
 
-    /// <summary>The oldest version of Microsoft.Extensions.Http that KernelTls.Hosting can use.</summary>
-    private const int OldestFactory = 8;
+    // What the bundle's assemblies refer to: .NET 10's web host, or the client factory of an application that brings it.
+    private const string WebHost = "Microsoft.AspNetCore.Hosting";
+    private const int OldestWebHost = 10;
+    private const string ClientFactory = "Microsoft.Extensions.Http";
+    private const int OldestClientFactory = 8;
 
     private readonly BundleFolder _bundle;
 
@@ -62,20 +65,23 @@ internal sealed class HostWatch : IObserver<DiagnosticListener>, IObserver<KeyVa
 
     private void AddServices(object context, object services)
     {
-        if (VersionOf("Microsoft.AspNetCore.Hosting") is not null)
+        if (IsLoaded(WebHost, OldestWebHost))
         {
             _bundle.AddServices(BundleFolder.WebLibrary, context, services);
         }
-        else if (VersionOf("Microsoft.Extensions.Http") is { } factory)
+        else if (IsLoaded(ClientFactory, OldestClientFactory))
         {
-            if (factory.Major < OldestFactory)
-            {
-                throw new HookException($"The application has Microsoft.Extensions.Http {factory}; its clients need {OldestFactory}.0 or later.");
-            }
-
             _bundle.AddServices(BundleFolder.HostLibrary, context, services);
         }
     }
+
+    /// <summary>
+    /// Returns whether the process has loaded an assembly. An application that uses it has, because its services are registered by now.
+    /// </summary>
+    /// <exception cref="HookException">It is older than the oldest version that the bundle can use.</exception>
+    private static bool IsLoaded(string assembly, int oldest) =>
+        VersionOf(assembly) is { } version
+        && (version.Major >= oldest ? true : throw new HookException($"The application has {assembly} {version}, and the bundle needs {oldest}.0 or later."));
 
     /// <summary>Returns the version of an assembly that the process has loaded, or null.</summary>
     private static Version? VersionOf(string assembly)

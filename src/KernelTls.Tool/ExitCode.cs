@@ -50,7 +50,8 @@ internal static class ExitCode
           5    the peer's certificate is not trusted
           6    something else that was needed is missing or broke
           7    the peer refused this client: its certificate, that it has none, or by an alert after the handshake
-          126  run: the command cannot be started; 127: it is not there; otherwise its own exit code
+          126  run: the command cannot be started
+          127  run: the command is not there; otherwise the exit code of run is the command's
           130  interrupted (serve and top: 0, because only a signal ends them)
         """;
 }

@@ -6,7 +6,7 @@ namespace KernelTls.PackageTests;
 /// </summary>
 /// <param name="Name">The name of the project.</param>
 /// <param name="Template">The template for <c>dotnet new</c>.</param>
-/// <param name="Package">The package for <c>dotnet add package</c>, or null if the library references it.</param>
+/// <param name="Package">The packages for <c>dotnet add package</c>, with spaces between them, or null if the library references it.</param>
 /// <param name="Library">The library for <c>dotnet add reference</c>, or null.</param>
 /// <param name="Program">The program in Apps, or null to leave the template unchanged.</param>
 /// <param name="Woven">The package with a library to weave, or null.</param>
@@ -42,6 +42,13 @@ public sealed record ConsumerApp(
 
     /// <summary>Gets a console application whose TLS is stock, without a package of ours.</summary>
     public static ConsumerApp Stock { get; } = new("unchanged-console", "console", null, Program: "Stock.cs");
+
+    /// <summary>Gets a web application with OpenTelemetry and Application Insights, without a package of ours.</summary>
+    public static ConsumerApp Telemetry { get; } = new(
+        "unchanged-telemetry",
+        "web",
+        "OpenTelemetry.Extensions.Hosting OpenTelemetry.Instrumentation.AspNetCore OpenTelemetry.Instrumentation.Http OpenTelemetry.Exporter.Console Microsoft.ApplicationInsights.AspNetCore",
+        Program: "Telemetry.cs");
 
     /// <summary>Gets a start-up hook that is not ours.</summary>
     public static ConsumerApp OtherHook { get; } = new("other-hook", "classlib", null, Program: "OtherHook.cs");

@@ -128,7 +128,7 @@ public sealed class HookFaultTests(Workshop workshop) : IDisposable
     /// <summary>KernelTls.Hosting refers to version 8 of the packages.</summary>
     [Theory]
     [InlineData("8.0.0", "")]
-    [InlineData("6.0.0", Prefix + "The application has Microsoft.Extensions.Http 6.0.0.0; its clients need 8.0 or later.")]
+    [InlineData("6.0.0", Prefix + "The application has Microsoft.Extensions.Http 6.0.0.0, and the bundle needs 8.0 or later.")]
     public async Task A_worker_with_an_older_client_factory(string version, string expected)
     {
         ConsumerApp worker = ConsumerApp.Worker with { Name = $"worker-{version[0]}", Package = $"Microsoft.Extensions.Http@{version}" };

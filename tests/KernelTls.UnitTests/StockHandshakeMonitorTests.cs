@@ -88,6 +88,38 @@ public class StockHandshakeMonitorTests
         Assert.Contains("MailKit", found.Remedy, StringComparison.Ordinal);
     }
 
+    /// <summary>FtpWebRequest is another.</summary>
+    [Fact]
+    public async Task A_transfer_of_the_framework_is_one_too()
+    {
+        using StockHandshakeMonitor monitor = new(_found.Enqueue);
+        using TcpListener server = new(System.Net.IPAddress.Loopback, 0);
+        server.Start();
+        Task serving = Task.Run(async () =>
+        {
+            using TcpClient accepted = await server.AcceptTcpClientAsync();
+            await using NetworkStream stream = accepted.GetStream();
+            using StreamReader reader = new(stream, leaveOpen: true);
+            await stream.WriteAsync("220 hello\r\n"u8.ToArray());
+            await reader.ReadLineAsync();
+            await stream.WriteAsync("234 go\r\n"u8.ToArray());
+        });
+
+        await Task.Run(() =>
+        {
+#pragma warning disable SYSLIB0014 // It is obsolete.
+            System.Net.FtpWebRequest request = (System.Net.FtpWebRequest)System.Net.WebRequest.Create(new Uri($"ftp://{server.LocalEndpoint}/file"));
+#pragma warning restore SYSLIB0014
+            request.EnableSsl = true;
+            Assert.ThrowsAny<Exception>(request.GetResponse);
+        }).InTime("the transfer's failure");
+        await serving.InTime("the server's end");
+
+        StockHandshake found = Assert.Single(_found);
+        Assert.Equal("System.Net.Requests", found.Assembly);
+        Assert.Contains("FluentFTP", found.Remedy, StringComparison.Ordinal);
+    }
+
     [Fact]
     public void A_second_has_one_look_at_the_stack_and_ten_can_be_saved_up()
     {

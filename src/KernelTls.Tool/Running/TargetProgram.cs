@@ -85,7 +85,14 @@ internal static class TargetProgram
         return null;
     }
 
-    private static bool RollsForward(JsonElement options) =>
-        (Environment.GetEnvironmentVariable("DOTNET_ROLL_FORWARD")
-            ?? (options.TryGetProperty("rollForward", out JsonElement policy) ? policy.GetString() : null))?.Contains("Major", StringComparison.OrdinalIgnoreCase) == true;
+    private static bool RollsForward(JsonElement options)
+    {
+        string? policy = Environment.GetEnvironmentVariable("DOTNET_ROLL_FORWARD");
+        if (string.IsNullOrEmpty(policy))
+        {
+            policy = options.TryGetProperty("rollForward", out JsonElement own) ? own.GetString() : null;
+        }
+
+        return policy?.Contains("Major", StringComparison.OrdinalIgnoreCase) == true;
+    }
 }
