@@ -5,6 +5,21 @@ namespace KernelTls.AspNetCore;
 /// <summary>Adds services to a host whose application has already registered its own.</summary>
 internal static class BundleRegistration
 {
+    /// <summary>Adds kernel TLS for the clients of IHttpClientFactory, unless the host has it.</summary>
+    public static void AddClients(IServiceCollection services)
+    {
+        if (services.Any(s => s.ImplementationType == typeof(ProcessReport)))
+        {
+            return;
+        }
+
+        IServiceCollection own = new ServiceCollection();
+        own.AddOptions();
+        own.AddHostedService<ProcessReport>();
+        KtlsHandlerFilter.Register(own);
+        Prepend(own, services);
+    }
+
     /// <summary>
     /// Adds the services in front of the application's, as if they had been registered before: the application's registrations take
     /// precedence, and its filters run inside ours.

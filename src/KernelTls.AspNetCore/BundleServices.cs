@@ -1,5 +1,6 @@
 using KernelTls.AspNetCore.Transport;
 using Microsoft.AspNetCore.Connections;
+using Microsoft.AspNetCore.Hosting.Server;
 using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
 using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.Hosting;
@@ -9,15 +10,23 @@ namespace KernelTls.AspNetCore;
 /// <summary>Does for a host that is being built what <see cref="KernelTlsHostingStartup"/> does. The start-up hook calls it.</summary>
 internal static class BundleServices
 {
-    /// <summary>Adds the services, unless the application has registered them.</summary>
+    /// <summary>Adds the services, unless the host has them: those for a server only to a host with one.</summary>
     internal static void Add(HostBuilderContext context, IServiceCollection services)
     {
-        IServiceCollection own = new ServiceCollection();
-        if (!services.Any(s => s.ServiceType == typeof(KernelTlsServer)))
+        if (services.Any(s => s.ServiceType == typeof(KernelTlsServer)))
         {
-            KernelTlsHostingStartup.Register(context.Configuration, own);
+            return;
         }
 
+        if (!services.Any(s => s.ServiceType == typeof(IServer)))
+        {
+            // Another host of a web application.
+            BundleRegistration.AddClients(services);
+            return;
+        }
+
+        IServiceCollection own = new ServiceCollection();
+        KernelTlsHostingStartup.Register(context.Configuration, own);
         ServiceDescriptor? transport = own.FirstOrDefault(s => s.ImplementationType == typeof(DeferredListenerFactory));
         ServiceDescriptor? stock = own.FirstOrDefault(s => s.ImplementationType == typeof(SocketTransportFactory));
         if (transport is not null && stock is not null)

@@ -11,15 +11,6 @@ internal static class BundleServices
     internal static void Add(HostBuilderContext context, IServiceCollection services)
     {
         ArgumentNullException.ThrowIfNull(context);
-        if (services.Any(s => s.ImplementationType == typeof(ProcessReport)))
-        {
-            return;
-        }
-
-        IServiceCollection own = new ServiceCollection();
-        own.AddOptions();
-        own.AddHostedService<ProcessReport>();
-        KtlsHandlerFilter.Register(own);
-        BundleRegistration.Prepend(own, services);
+        BundleRegistration.AddClients(services);
     }
 }

@@ -3,6 +3,7 @@ using KernelTls.AspNetCore.Transport;
 using KernelTls.Tests;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Hosting;
+using Microsoft.AspNetCore.Hosting.Server;
 using Microsoft.AspNetCore.Server.Kestrel.Transport.Sockets;
 using Microsoft.Extensions.Configuration;
 using Microsoft.Extensions.DependencyInjection;
@@ -30,7 +31,7 @@ public class BundleServicesTests
     [Fact]
     public void A_transport_of_the_application_keeps_its_precedence()
     {
-        ServiceCollection services = [];
+        ServiceCollection services = WithServer();
         services.AddSingleton<IConnectionListenerFactory, SocketTransportFactory>();
         services.AddSingleton<IConnectionListenerFactory, OwnFactory>();
 
@@ -44,7 +45,7 @@ public class BundleServicesTests
     [Fact]
     public void Services_of_the_application_come_after_ours_and_ours_come_once()
     {
-        ServiceCollection services = [];
+        ServiceCollection services = WithServer();
         services.AddOptions();
         services.AddSingleton<IStartupFilter, OwnFilter>();
         services.AddSingleton<IHttpMessageHandlerBuilderFilter>(_ => throw new NotSupportedException());
@@ -64,11 +65,32 @@ public class BundleServicesTests
     [Fact]
     public void Nothing_is_added_without_a_switch_and_options()
     {
-        ServiceCollection services = [];
+        ServiceCollection services = WithServer();
 
         BundleServices.Add(Context(new ConfigurationBuilder().Build()), services);
 
-        Assert.Empty(services);
+        Assert.Single(services);
+    }
+
+    /// <summary>A web application may have another host, for workers or for its log.</summary>
+    [Fact]
+    public void A_host_without_a_server_gets_clients_alone()
+    {
+        ServiceCollection services = [];
+
+        BundleServices.Add(Context(), services);
+        BundleServices.Add(Context(), services);
+
+        Assert.Single(services, s => s.ImplementationType == typeof(KtlsHandlerFilter));
+        Assert.Single(services, s => s.ServiceType == typeof(IHostedService));
+        Assert.DoesNotContain(services, s => s.ServiceType == typeof(KernelTlsServer));
+    }
+
+    private static ServiceCollection WithServer()
+    {
+        ServiceCollection services = [];
+        services.AddSingleton<IServer>(_ => throw new NotSupportedException());
+        return services;
     }
 
     private static Dictionary<string, string?> Settings() => new() { ["KernelTls:Mode"] = "Disabled", ["KernelTls:Fallback"] = "OpenSsl" };

@@ -1,3 +1,4 @@
+using System.Text;
 using KernelTls.Tests;
 
 namespace KernelTls.PackageTests;
@@ -122,7 +123,13 @@ public sealed class HookFaultTests(Workshop workshop) : IDisposable
         string bundle = HookBundle.CopyTo(_directory["bundle"]);
         File.Delete(Path.Combine(bundle, "KernelTls.Hosting.dll"));
 
-        Assert.Contains($"{Prefix}FileNotFoundException: ", await WorkAsync(ConsumerApp.Worker, bundle), StringComparison.Ordinal);
+        // The runtime writes the events to a file.
+        string trace = _directory["events.nettrace"];
+        string said = await WorkAsync(
+            ConsumerApp.Worker, bundle, ("DOTNET_EnableEventPipe", "1"), ("DOTNET_EventPipeOutputPath", trace), ("DOTNET_EventPipeConfig", "KernelTls.StartupHook:ffffffff:5"));
+
+        Assert.Contains($"{Prefix}FileNotFoundException: ", said, StringComparison.Ordinal);
+        Assert.True(File.ReadAllBytes(trace).AsSpan().IndexOf(Encoding.Unicode.GetBytes("FileNotFoundException: Could not load file or assembly 'KernelTls.Hosting")) > 0);
     }
 
     /// <summary>KernelTls.Hosting refers to version 8 of the packages.</summary>
@@ -178,17 +185,14 @@ public sealed class HookFaultTests(Workshop workshop) : IDisposable
     }
 
     /// <summary>Runs a worker, which makes its request, and returns its output.</summary>
-    private async Task<string> WorkAsync(ConsumerApp worker, string bundle)
+    private async Task<string> WorkAsync(ConsumerApp worker, string bundle, params (string, string)[] environment)
     {
         string published = await workshop.PublishAsync(worker, worker.Name);
         using WebServer server = await WebServer.StartAsync(Path.Combine(await workshop.PublishAsync(ConsumerApp.Unchanged("web"), "unchanged-web"), "unchanged-web.dll"));
         using Application application = Programs.Run(
             published,
             ["dotnet", Path.Combine(published, $"{worker.Name}.dll")],
-            HookBundle.Variable(bundle),
-            s_toggle,
-            ("PEER", $"{server.Address}"),
-            ("SSL_CERT_FILE", Certificates.WriteAuthority(_directory.FullName)));
+            [HookBundle.Variable(bundle), s_toggle, ("PEER", $"{server.Address}"), ("SSL_CERT_FILE", Certificates.WriteAuthority(_directory.FullName)), .. environment]);
         string said = await application.SucceedAsync();
         Assert.Contains("Hello World!\n", said, StringComparison.Ordinal);
         Assert.Contains("True\n", said, StringComparison.Ordinal);
