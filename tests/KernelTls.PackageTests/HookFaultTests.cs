@@ -146,6 +146,32 @@ public sealed class HookFaultTests(Workshop workshop) : IDisposable
         Assert.Equal(expected.Length != 0, said.Contains("KernelTls", StringComparison.Ordinal));
     }
 
+    /// <summary>Without ICU .NET ends a process, unless it is invariant: with the hook and without it.</summary>
+    [Fact]
+    public async Task On_a_machine_without_ICU()
+    {
+        string published = await workshop.PublishAsync(ConsumerApp.Unchanged("web"), "unchanged-web");
+        string[] command =
+        [
+            "unshare", "--mount", "sh", "-c",
+            "for file in $(find /lib/ /usr/lib/ -name 'libicu*.so.*' -type f); do mount --bind /dev/null $file || exit 9; done; exec \"$@\"", "sh",
+            "dotnet", Path.Combine(published, "unchanged-web.dll"),
+        ];
+
+        using Application without = Programs.Run(published, command);
+        int code = await without.ExitAsync();
+        using Application with = Programs.Run(published, command, HookBundle.Variable(HookBundle.FullPath), s_toggle);
+        Assert.Equal(134, code);
+        Assert.Equal(code, await with.ExitAsync());
+        Assert.Contains("Couldn't find a valid ICU package", without.Said, StringComparison.Ordinal);
+        Assert.Equal(without.Said.Split('\n')[..2], with.Said.Split('\n')[..2]);
+
+        using WebServer server = await WebServer.RunAsync(
+            published, command, HookBundle.Variable(HookBundle.FullPath), (Application.DirectVariable, "1"), ("DOTNET_SYSTEM_GLOBALIZATION_INVARIANT", "1"));
+        Assert.Equal("Hello World!", await server.GetAsync("/", "2.0"));
+        Assert.Contains(" uses OpenSSL on the socket, without kernel TLS: NotEnabled.", await server.Process.KillAsync(), StringComparison.Ordinal);
+    }
+
     /// <summary>.NET skips the hook of a trimmed application, and NativeAOT has none: the tool says so.</summary>
     [Fact]
     public async Task Applications_that_have_no_hooks_are_named()

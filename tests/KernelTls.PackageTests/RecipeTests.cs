@@ -28,9 +28,9 @@ public sealed partial class RecipeTests(Workshop workshop) : IDisposable
         Assert.True(add.Success, lines[0]);
         Assert.StartsWith("ENV ", lines[1], StringComparison.Ordinal);
 
-        // What ADD does with an archive. A cell has the bundle, and no packages.
+        // What ADD does with an archive. A cell and .NET 11 have the bundle, and no SDK that makes packages.
         string unpacked = Directory.CreateDirectory(_directory["image"]).FullName;
-        string[] pack = Cell.IsLab
+        string[] pack = Cell.IsLab || Environment.Version.Major != 10
             ? ["tar", "--create", "--gzip", "--file", _directory[add.Groups["archive"].Value], "--directory", HookBundle.FullPath, "."]
             : ["cp", Path.Combine(await workshop.PackagesAsync(), add.Groups["archive"].Value), _directory.FullName];
         await SucceedAsync(pack);
@@ -96,7 +96,7 @@ public sealed partial class RecipeTests(Workshop workshop) : IDisposable
         string[] command =
         [
             "unshare", "--mount", "sh", "-c",
-            $"mount -t tmpfs none /opt && mkdir -p {path} && mount --bind {folder} {path} && mount -o remount,bind,ro {path} && exec \"$@\"", "sh",
+            $"mkdir -p /opt && mount -t tmpfs none /opt && mkdir -p {path} && mount --bind {folder} {path} && mount -o remount,bind,ro {path} && exec \"$@\"", "sh",
             "setpriv", "--bounding-set", "-all", "--inh-caps", "-all", "env", .. variables, "dotnet", Path.Combine(published, "unchanged-web.dll"),
         ];
         using WebServer server = await WebServer.RunAsync(published, command, (Application.DirectVariable, "1"));
