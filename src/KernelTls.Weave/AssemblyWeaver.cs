@@ -1,8 +1,6 @@
 using System.Reflection.Metadata;
 using System.Reflection.Metadata.Ecma335;
 using System.Reflection.PortableExecutable;
-using System.Security.Cryptography;
-using System.Text;
 using KernelTls.Weave.Images;
 
 namespace KernelTls.Weave;
@@ -63,13 +61,19 @@ internal sealed partial class AssemblyWeaver
     public static bool IsWoven(string path)
     {
         using PEReader pe = new(File.OpenRead(path));
-        return HasMetadata(pe) && IsWoven(pe.GetMetadataReader());
+        return IsWoven(pe);
     }
 
-    /// <summary>Whether there is something to weave in an assembly.</summary>
-    public static bool HasPlaces(string path, Replacements replacements)
+    /// <inheritdoc cref="IsWoven(string)"/>
+    public static bool IsWoven(PEReader image) => HasMetadata(image) && IsWoven(image.GetMetadataReader());
+
+    /// <summary>Returns whether an assembly has a place to weave.</summary>
+    public static bool HasPlaces(string path, Replacements replacements) => HasPlaces(File.OpenRead(path), replacements);
+
+    /// <inheritdoc cref="HasPlaces(string, Replacements)"/>
+    public static bool HasPlaces(Stream image, Replacements replacements)
     {
-        using PEReader pe = new(File.OpenRead(path));
+        using PEReader pe = new(image);
         try
         {
             return HasMetadata(pe) && HasPlaces(pe.GetMetadataReader(), replacements);
@@ -164,7 +168,7 @@ internal sealed partial class AssemblyWeaver
         }
 
         _patch.AddRow(TableIndex.ModuleRef, _patch.AddString(WovenMark));
-        SetIdentity();
+        ModuleIdentity.Set(_patch, _reader, _image, _result, _replacements.Version);
         byte[] woven = PortableExecutable.WithMetadata(_result, _pe.PEHeaders, _patch.ToArray());
         return new WeaveResult(woven, _places, _problems);
     }
@@ -221,17 +225,6 @@ internal sealed partial class AssemblyWeaver
             && signature.ReadCompressedInteger() == (int)SignatureTypeKind.Class
                 ? signature.ReadTypeHandle()
                 : default;
-    }
-
-    /// <summary>Other contents have another identity, the same for the same contents.</summary>
-    private void SetIdentity()
-    {
-        using IncrementalHash hash = IncrementalHash.CreateHash(HashAlgorithmName.SHA256);
-        hash.AppendData(_image);
-        hash.AppendData(_result);
-        hash.AppendData(Encoding.UTF8.GetBytes(_replacements.Version.ToString()));
-        BlobContentId identity = BlobContentId.FromHash(hash.GetHashAndReset());
-        _patch.SetGuid(MetadataTokens.GetHeapOffset(_reader.GetModuleDefinition().Mvid), identity.Guid);
     }
 
     private string NameOf(TypeReferenceHandle type) => _reader.GetString(_reader.GetTypeReference(type).Name);

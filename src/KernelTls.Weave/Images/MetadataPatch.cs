@@ -9,7 +9,10 @@ namespace KernelTls.Weave.Images;
 /// Rows, strings and blobs to be appended to an assembly's metadata, and cells to be changed. Nothing that is there moves, so every
 /// token and every heap offset of the assembly, of its method bodies and of its symbols stays what it is.
 /// </summary>
-/// <remarks>Only tables that need no order can get rows (ECMA-335, II.22): it is up to the caller to leave the others alone.</remarks>
+/// <remarks>
+/// Rows are appended to tables that need no order (ECMA-335, II.22), and inserted into the sorted table of attributes, whose rows nothing
+/// refers to.
+/// </remarks>
 internal sealed class MetadataPatch
 {
     private const uint Signature = 0x424A5342;
@@ -20,6 +23,7 @@ internal sealed class MetadataPatch
     private readonly MetadataSize _size;
     private readonly int _tablesStart;
     private readonly Dictionary<int, List<uint[]>> _newRows = [];
+    private readonly List<uint[]> _newAttributes = [];
     private readonly Dictionary<(int Table, int Row, int Column), uint> _newCells = [];
     private readonly Dictionary<int, Guid> _newGuids = [];
     private readonly MetadataHeap _strings;
@@ -100,6 +104,12 @@ internal sealed class MetadataPatch
         return _size.Rows[(int)table] + rows.Count;
     }
 
+    /// <summary>Adds an attribute, behind those of the same parent.</summary>
+    /// <param name="parent">The coded index of what has the attribute.</param>
+    /// <param name="constructor">The coded index of the attribute's constructor.</param>
+    /// <param name="value">The offset of its arguments in the heap of blobs.</param>
+    public void AddAttribute(uint parent, uint constructor, uint value) => _newAttributes.Add([parent, constructor, value]);
+
     /// <summary>Changes a cell of a row that is there.</summary>
     public void SetCell(TableIndex table, int row, int column, uint value) => _newCells[((int)table, row, column)] = value;
 
@@ -178,6 +188,12 @@ internal sealed class MetadataPatch
             valid |= 1UL << table;
         }
 
+        if (_newAttributes.Count != 0)
+        {
+            rows[(int)TableIndex.CustomAttribute] += _newAttributes.Count;
+            valid |= 1UL << (int)TableIndex.CustomAttribute;
+        }
+
         MetadataSize size = new(rows, _size.HeapSizesFor(_strings.Length, _blobs.Length));
         BlobBuilder result = new();
         result.WriteBytes(old[..6].ToArray());
@@ -214,24 +230,38 @@ internal sealed class MetadataPatch
             newWidths[column] = columns[column].WidthIn(size);
         }
 
+        Queue<uint[]> attributes = table == (int)TableIndex.CustomAttribute ? new(_newAttributes.OrderBy(a => a[0])) : [];
         for (int row = 1; row <= _size.Rows[table]; row++)
         {
+            uint parent = Read(old, oldWidths[0], position);
+            while (attributes.TryPeek(out uint[]? attribute) && attribute[0] < parent)
+            {
+                WriteRow(result, newWidths, attributes.Dequeue());
+            }
+
             for (int column = 0; column < columns.Length; column++)
             {
-                uint value = oldWidths[column] == 2
-                    ? BinaryPrimitives.ReadUInt16LittleEndian(old[position..])
-                    : BinaryPrimitives.ReadUInt32LittleEndian(old[position..]);
+                uint value = Read(old, oldWidths[column], position);
                 position += oldWidths[column];
                 Write(result, newWidths[column], _newCells.GetValueOrDefault((table, row, column), value));
             }
         }
 
-        foreach (uint[] added in _newRows.GetValueOrDefault(table, []))
+        foreach (uint[] added in attributes.Concat(_newRows.GetValueOrDefault(table, [])))
         {
-            for (int column = 0; column < columns.Length; column++)
-            {
-                Write(result, newWidths[column], added[column]);
-            }
+            WriteRow(result, newWidths, added);
+        }
+    }
+
+    private static uint Read(ReadOnlySpan<byte> tables, int width, int position) => width == 2
+        ? BinaryPrimitives.ReadUInt16LittleEndian(tables[position..])
+        : BinaryPrimitives.ReadUInt32LittleEndian(tables[position..]);
+
+    private static void WriteRow(BlobBuilder result, ReadOnlySpan<int> widths, uint[] cells)
+    {
+        for (int column = 0; column < cells.Length; column++)
+        {
+            Write(result, widths[column], cells[column]);
         }
     }
 
