@@ -8,7 +8,7 @@ internal static class ExitCode
 
     /// <summary>
     /// The answer is no: kernel TLS is not available here (info), not in both directions with this peer (probe), or not for this connection,
-    /// which requires it (connect).
+    /// which requires it (connect). The folder cannot be woven or restored, or has nothing to weave (weave).
     /// </summary>
     public const int No = 1;
 
@@ -43,7 +43,8 @@ internal static class ExitCode
     public const string Explanation = """
         Exit codes:
           0    done; info: kernel TLS is available; probe: in both directions with this peer
-          1    info: no kernel TLS here; probe: not in both directions; connect --mode required: not in the kernel
+          1    info: no kernel TLS here; probe: not in both directions; connect --mode required: not in the kernel;
+               weave: the folder stays as it is, for the reason in the message
           2    wrong usage
           3    the peer cannot be reached
           4    the peer does not use TLS, or the handshake failed

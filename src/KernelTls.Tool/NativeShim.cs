@@ -22,7 +22,8 @@ internal static class NativeShim
         return NativeLibrary.TryLoad(path, out nint handle) ? handle : 0; // 0: .NET continues its own search
     }
 
-    private static string Platform
+    /// <summary>Gets the platform of this machine.</summary>
+    public static string Platform
     {
         get
         {

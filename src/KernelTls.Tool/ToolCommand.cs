@@ -60,6 +60,7 @@ internal static class ToolCommand
         BenchCommand.Create(),
         RunCommand.Create(),
         BundleCommand.Create(),
+        WeaveCommand.Create(),
     };
 
     /// <summary>

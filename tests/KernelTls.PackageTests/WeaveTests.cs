@@ -225,7 +225,8 @@ public partial class WeaveTests(Workshop workshop)
     [GeneratedRegex(@"(\d+) ms +WeavePackages +1 calls")]
     private static partial Regex WeavingTime();
 
-    private static async Task AssertReachedAsync(string program)
+    /// <summary>Asserts that the application of Apps/Woven.cs reaches OpenSSL or the kernel where a variable says so, and is stock otherwise.</summary>
+    internal static async Task AssertReachedAsync(string program)
     {
         string kernel = KtlsPlatform.Probe().IsSupported
             ? $"HandshakeCompleted: Kernel None {(KtlsPlatform.Probe().OpenSslVersion < new Version(3, 2) ? "OpenSsl OpenSslTooOld" : "Kernel None")} Npgsql"
@@ -237,7 +238,7 @@ public partial class WeaveTests(Workshop workshop)
         Assert.DoesNotContain("Handshake", await OpenAsync(program, (Application.KernelVariable, "0")), StringComparison.Ordinal);
     }
 
-    private static async Task<string> OpenAsync(string program, params (string, string)[] environment)
+    internal static async Task<string> OpenAsync(string program, params (string, string)[] environment)
     {
         using FakePostgres server = new();
         using Application application = Programs.Start(program, environment, server.Port);

@@ -37,9 +37,12 @@ public class UsageTests
     [InlineData("--process 'kestrel': expected a number above 0", "top", "--process", "kestrel")]
     [InlineData("--count '0': expected a number above 0", "top", "--count", "0")]
     [InlineData("--row 'everything': expected handshake, ping-64, get-64k, file-4m", "bench", "--row", "everything")]
+    [InlineData("'/nonexistent': expected a directory that exists", "weave", "/nonexistent")]
+    [InlineData("--include names assemblies, and --all means every one: expected one of the two", "weave", "/tmp", "--all", "--include", "a")]
+    [InlineData("--undo restores the whole folder: expected no other option", "weave", "/tmp", "--undo", "--dry-run")]
     [InlineData("Unrecognized command or argument '--frob'", "info", "--frob")]
-    [InlineData("Expected one of the commands info, probe, connect, serve, top, bench")]
-    [InlineData("'explain': expected one of the commands info, probe, connect, serve, top, bench", "explain")]
+    [InlineData("Expected one of the commands info, probe, connect, serve, top, bench, weave")]
+    [InlineData("'explain': expected one of the commands info, probe, connect, serve, top, bench, weave", "explain")]
     public async Task What_was_expected_is_said(string expected, params string[] arguments) =>
         (await Ktls.RunAsync(["--json", .. arguments])).AssertFailure(ExitCode.WrongUsage, expected);
 
@@ -59,7 +62,7 @@ public class UsageTests
     {
         Ktls.Result result = (await Ktls.RunAsync("--help")).AssertExit(ExitCode.Ok);
 
-        foreach (string word in new[] { "info", "probe", "connect", "serve", "top", "bench", "--json", "130  interrupted" })
+        foreach (string word in new[] { "info", "probe", "connect", "serve", "top", "bench", "weave", "--json", "130  interrupted" })
         {
             Assert.Contains(word, result.Output, StringComparison.Ordinal);
         }

@@ -1,0 +1,23 @@
+using System.Security.Cryptography;
+
+namespace KernelTls.Tool.Weaving;
+
+/// <summary>Recognizes the native programs of .NET by their contents.</summary>
+internal static class ProgramFile
+{
+    // By the host's definition: behind it an application that is no single file has zeros in front.
+    private static readonly byte[] s_bundleMark = SHA256.HashData(".net core bundle"u8);
+
+    /// <summary>Returns whether the file is a program for Linux.</summary>
+    public static bool IsProgram(ReadOnlySpan<byte> file) => file.StartsWith("\x7fELF"u8);
+
+    /// <summary>Returns whether the program contains the application's assemblies.</summary>
+    public static bool IsSingleFile(ReadOnlySpan<byte> program)
+    {
+        int mark = program.IndexOf(s_bundleMark);
+        return mark >= 8 && program.Slice(mark - 8, 8).ContainsAnyExcept((byte)0);
+    }
+
+    /// <summary>Returns whether NativeAOT has compiled the program.</summary>
+    public static bool IsNativeAot(ReadOnlySpan<byte> program) => program.IndexOf("DotNetRuntimeDebugHeader"u8) >= 0;
+}
