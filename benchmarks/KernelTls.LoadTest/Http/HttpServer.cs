@@ -12,6 +12,7 @@ using Microsoft.AspNetCore.Connections.Features;
 using Microsoft.AspNetCore.Hosting;
 using Microsoft.AspNetCore.Http;
 using Microsoft.AspNetCore.Server.Kestrel.Core;
+using Microsoft.Extensions.DependencyInjection;
 using Microsoft.Extensions.FileProviders;
 
 namespace KernelTls.LoadTest.Http;
@@ -77,13 +78,17 @@ internal sealed class HttpServer(HttpServerOptions options)
 
         if (!_tls.IsStock)
         {
-            // For connections that Kestrel's TLS serves, report the same text as the stream of a client does.
-            KtlsFallbackReason reason = KernelTlsServer.GetFallbackReason(_tls.Options);
-            _fallback = new KtlsOffload(KtlsDataPath.Managed, reason, KtlsDataPath.Managed, reason);
             builder.WebHost.UseKernelTls(_tls.Configure);
         }
 
         WebApplication application = builder.Build();
+        if (!_tls.IsStock)
+        {
+            // For connections that Kestrel's TLS serves, report the same text as the stream of a client does.
+            KtlsFallbackReason reason = application.Services.GetRequiredService<KernelTlsServer>().GetFallbackReason(_tls.Options);
+            _fallback = new KtlsOffload(KtlsDataPath.Managed, reason, KtlsDataPath.Managed, reason);
+        }
+
         application.Use(CountAsync);
         if (directory is not null)
         {
