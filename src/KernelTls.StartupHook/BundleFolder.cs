@@ -23,7 +23,7 @@ internal sealed class BundleFolder
     public BundleFolder(Assembly hook)
     {
         _path = Path.GetDirectoryName(hook.Location)!;
-        _version = hook.GetName().Version!;
+        _version = VersionOf(hook);
     }
 
     /// <summary>Loads one of the bundle's assemblies. .NET calls this if the application does not have it.</summary>
@@ -38,9 +38,9 @@ internal sealed class BundleFolder
     public void StartLibrary()
     {
         Assembly library = Load(Library);
-        if (library.GetName().Version is not { } present || present < _version)
+        if (VersionOf(library) is var present && present < _version)
         {
-            throw new HookException($"The application has {Library} {library.GetName().Version}, and the bundle in {_path} is {_version}. Update the application, or remove the package from it.");
+            throw new HookException($"The application has {Library} {present}, and the bundle in {_path} is {_version}. Update the application, or remove the package from it.");
         }
 
         if (IsOwn(library))
@@ -60,9 +60,9 @@ internal sealed class BundleFolder
     {
         Assembly library = Load(Library);
         Assembly added = Load(assembly);
-        if (added.GetName().Version != library.GetName().Version)
+        if (VersionOf(added) != VersionOf(library))
         {
-            throw new HookException($"The application has {Library} {library.GetName().Version} without {assembly}, and that of the bundle in {_path} is {_version}.");
+            throw new HookException($"The application has {Library} {VersionOf(library)} without {assembly}, and that of the bundle in {_path} is {_version}.");
         }
 
         try
@@ -75,20 +75,30 @@ internal sealed class BundleFolder
         }
     }
 
+    /// <summary>Returns the version of an assembly. GetName() also returns its culture, and would initialize globalization for that.</summary>
+    private static Version VersionOf(Assembly assembly)
+    {
+        const string Key = "Version=";
+        string name = assembly.FullName!;
+        int start = name.IndexOf(Key, StringComparison.Ordinal) + Key.Length;
+        return Version.Parse(name.AsSpan(start, name.IndexOf(',', start) - start));
+    }
+
     private static Assembly Load(string name) => Assembly.Load(new AssemblyName(name));
 
     private Assembly LoadOwn(AssemblyLoadContext context, string name)
     {
+        // Reading the version without loading the file takes more time than all the rest. Nothing uses a file of another version.
         string path = Path.Combine(_path, $"{name}.dll");
-        Version? version = AssemblyName.GetAssemblyName(path).Version;
-        return version == _version
-            ? context.LoadFromAssemblyPath(path)
+        Assembly assembly = context.LoadFromAssemblyPath(path);
+        return VersionOf(assembly) is var version && version == _version
+            ? assembly
             : throw new HookException($"{path} is version {version}, and the hook is version {_version}. Copy the whole bundle.");
     }
 
     private MethodInfo Find(Assembly assembly, string type, string method) =>
         assembly.GetType(type)?.GetMethod(method, BindingFlags.Static | BindingFlags.Public | BindingFlags.NonPublic)
-            ?? throw new HookException($"{assembly.GetName().Name} {assembly.GetName().Version} lacks {type}.{method}, which the bundle in {_path} needs.");
+            ?? throw new HookException($"{assembly.FullName} lacks {type}.{method}, which the bundle in {_path} needs.");
 
     private bool IsOwn(Assembly assembly) => assembly.Location.StartsWith(_path + Path.DirectorySeparatorChar, StringComparison.Ordinal);
 
