@@ -20,11 +20,12 @@ public partial class LoopTests
         Assert.True(repairs.Length - missed.Length >= LeastOf60, string.Join('\n', missed));
     }
 
-    /// <summary>The traits that eng/testing/suites.sh selects by are the only ones of their names.</summary>
+    /// <summary>The traits that eng/testing/suites.sh and the workflow for other systems select by are the only ones of their names.</summary>
     [Fact]
     public void A_trait_has_one_of_the_values_that_the_suites_select()
     {
-        string suites = File.ReadAllText(Path.Combine(Repository.Root, "eng/testing/suites.sh"));
+        string suites = File.ReadAllText(Path.Combine(Repository.Root, "eng/testing/suites.sh"))
+            + File.ReadAllText(Path.Combine(Repository.Root, ".github/workflows/platforms.yml"));
         string[] files = Directory.GetFiles(Path.Combine(Repository.Root, "tests"), "*.cs", SearchOption.AllDirectories);
         (string Name, string Value)[] traits =
             [.. files.SelectMany(file => Trait().Matches(File.ReadAllText(file))).Select(m => (m.Groups[1].Value, m.Groups[2].Value)).Distinct()];
