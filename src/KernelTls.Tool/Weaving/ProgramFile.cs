@@ -9,7 +9,7 @@ internal static class ProgramFile
     private static readonly byte[] s_bundleMark = SHA256.HashData(".net core bundle"u8);
 
     /// <summary>Returns whether the file is a program for Linux.</summary>
-    public static bool IsProgram(ReadOnlySpan<byte> file) => file.StartsWith("\x7fELF"u8);
+    public static bool IsProgram(ReadOnlySpan<byte> file) => file.StartsWith("\u007fELF"u8);
 
     /// <summary>Returns whether the program contains the application's assemblies.</summary>
     public static bool IsSingleFile(ReadOnlySpan<byte> program)

@@ -9,7 +9,7 @@ namespace KernelTls.Weave.Images;
 internal static class ReadyToRun
 {
     private const uint Signature = 0x00525452;
-    private const int Component = 0x20, LargerVersionBubble = 0x40;
+    private const int Component = 0x20;
     private const int LinuxMachine = 0x7B79;
 
     /// <summary>Returns whether an assembly has native code of this kind.</summary>
@@ -17,7 +17,7 @@ internal static class ReadyToRun
 
     /// <summary>Returns the assembly as IL alone, with the native code as unused bytes.</summary>
     /// <param name="image">An assembly with native code.</param>
-    /// <exception cref="UnsupportedImageException">Other assemblies contain parts of it.</exception>
+    /// <exception cref="UnsupportedImageException">Its native code is not its own.</exception>
     public static byte[] Remove(byte[] image)
     {
         const int Export = 0, Import = 1, Exceptions = 3, Relocations = 5, ImportAddresses = 12;
@@ -31,9 +31,9 @@ internal static class ReadyToRun
         }
 
         _ = native.ReadInt32();
-        if ((native.ReadInt32() & (Component | LargerVersionBubble)) != 0)
+        if ((native.ReadInt32() & Component) != 0)
         {
-            throw new UnsupportedImageException("it was compiled to native code together with other assemblies, which contain parts of it");
+            throw new UnsupportedImageException("its native code is in a composite image, together with that of other assemblies");
         }
 
         CheckPositions(pe);
