@@ -105,8 +105,8 @@ public class WeaveRefusalTests
                 File.Delete(folder.Path("app.runtimeconfig.json"));
                 byte[] mark = System.Security.Cryptography.SHA256.HashData(".net core bundle"u8);
                 File.WriteAllBytes(folder.Path("app"), what == "single-file"
-                    ? [.. "\u007fELF"u8, 1, 2, 3, 4, 0, 0, 0, 0, .. mark]
-                    : [.. "\u007fELF"u8, 0, 0, 0, 0, 0, 0, 0, 0, .. mark, .. Encoding.ASCII.GetBytes(what == "native" ? "DotNetRuntimeDebugHeader" : "")]);
+                    ? [0x7F, .. "ELF"u8, 1, 2, 3, 4, 0, 0, 0, 0, .. mark]
+                    : [0x7F, .. "ELF"u8, 0, 0, 0, 0, 0, 0, 0, 0, .. mark, .. Encoding.ASCII.GetBytes(what == "native" ? "DotNetRuntimeDebugHeader" : "")]);
                 break;
             case "no-entry":
                 File.Delete(folder.Program);
