@@ -103,7 +103,7 @@ public class WeaveRefusalTests
         {
             case "no-configuration" or "single-file" or "native":
                 File.Delete(folder.Path("app.runtimeconfig.json"));
-                byte[] mark = System.Security.Cryptography.SHA256.HashData(".net core bundle"u8);
+                byte[] mark = Convert.FromHexString("8B1202B96A612038727B930214D7A03213F5B9E6EFAE3318EE3B2DCE24B36AAE");
                 File.WriteAllBytes(folder.Path("app"), what == "single-file"
                     ? [0x7F, .. "ELF"u8, 1, 2, 3, 4, 0, 0, 0, 0, .. mark]
                     : [0x7F, .. "ELF"u8, 0, 0, 0, 0, 0, 0, 0, 0, .. mark, .. Encoding.ASCII.GetBytes(what == "native" ? "DotNetRuntimeDebugHeader" : "")]);

@@ -5,8 +5,8 @@ namespace KernelTls.Tool.Weaving;
 /// <summary>Recognizes the native programs of .NET by their contents.</summary>
 internal static class ProgramFile
 {
-    // By the host's definition: behind it an application that is no single file has zeros in front.
-    private static readonly byte[] s_bundleMark = SHA256.HashData(".net core bundle"u8);
+    // By the host's definition, with the end of the line. In front of it is the position of the assemblies, or zeros if there are none.
+    private static readonly byte[] s_bundleMark = SHA256.HashData(".net core bundle\n"u8);
 
     /// <summary>Returns whether the file is a program for Linux.</summary>
     public static bool IsProgram(ReadOnlySpan<byte> file) => file.StartsWith("\u007fELF"u8);
