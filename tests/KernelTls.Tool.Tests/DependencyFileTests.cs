@@ -92,6 +92,8 @@ public class DependencyFileTests
             """{"runtime":{"Own.dll":{"assemblyVersion":"1.0.0.0","fileVersion":"1.0.0.0"}},"native":{"x.so":{"fileVersion":"0.0.0.0"}}}""",
             root["targets"]![Target]!["Own/1.0.0"]!.ToJsonString());
         Assert.Equal("""{"type":"package","serviceable":false,"sha512":""}""", root["libraries"]!["KernelTls/1.2.3"]!.ToJsonString());
+        Assert.Equal(["app/1.0.0", "KernelTls/1.2.3", "Own/1.0.0"], root["libraries"]!.AsObject().Select(l => l.Key));
+        Assert.Equal(["app/1.0.0", "KernelTls/1.2.3", "Own/1.0.0"], root["targets"]![Target]!.AsObject().Select(l => l.Key));
 
         // The layout is the SDK's as well: a formatter changes nothing.
         Assert.Equal(text, root.ToJsonString(new JsonSerializerOptions { WriteIndented = true }));
