@@ -55,8 +55,24 @@ static void RejectChangeCipherSpec(
     }
 }
 
+/* OpenSSL 4.0 takes the end of a stream that the kernel decrypts for a record without a type, and fails with EMSGSIZE.
+ */
+static bool IsEndOfStream(const KtlsOpenSsl* api, const KtlsConnection* connection, int returned, int error)
+{
+    uint8_t next;
+    return returned < 0 && error == EMSGSIZE && api->version >= KTLS_OPENSSL_4_0 &&
+           KtlsConnection_IsReceiveOffloaded(api, connection) &&
+           recv(connection->socket, &next, sizeof(next), MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 static long AfterRead(const KtlsOpenSsl* api, KtlsConnection* connection, BIO* bio, int returned, int error)
 {
+    if (IsEndOfStream(api, connection, returned, error))
+    {
+        api->BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
+        returned = 0;
+        error = 0;
+    }
     bool receiveFailedWithEio = connection->receiveError == EIO;
     connection->receiveError = 0;
     if (receiveFailedWithEio && (returned == 0 || (returned < 0 && error == EAGAIN)))

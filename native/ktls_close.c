@@ -51,6 +51,10 @@ static bool MayHoldRecords(const KtlsOpenSsl* api, const KtlsConnection* connect
 
 static void SendCloseNotify(const KtlsOpenSsl* api, KtlsConnection* connection, KtlsResult* result)
 {
+    if (KtlsConnection_ReportSendError(connection, result))
+    {
+        return;
+    }
     KtlsTcpCounts before;
     bool counted = connection->sendOffloaded && KtlsSocket_ReadCounts(connection->socket, &before);
     int returned;
@@ -64,7 +68,7 @@ static void SendCloseNotify(const KtlsOpenSsl* api, KtlsConnection* connection, 
         returned = returned == 0 ? 1 : returned;
     } while (KtlsResult_Complete(api, connection->ssl, returned, error, true, result));
 
-    if (result->status == KTLS_STATUS_OK)
+    if (!KtlsConnection_ReportSendError(connection, result) && result->status == KTLS_STATUS_OK)
     {
         connection->closeNotifySent = true;
         connection->mayHoldRecords = counted && MayHoldRecords(api, connection, &before);

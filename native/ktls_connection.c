@@ -76,6 +76,38 @@ static void DetectTruncation(const KtlsOpenSsl* api, const KtlsConnection* conne
     }
 }
 
+static void SetSystemError(KtlsResult* result, int32_t error)
+{
+    result->status = KTLS_STATUS_SYSCALL;
+    result->sysErrno = error;
+    result->bytes = 0;
+}
+
+static void ReportReadError(KtlsConnection* connection, KtlsResult* result)
+{
+    if (connection->bioReadError != 0 && result->status == KTLS_STATUS_WANT_READ)
+    {
+        SetSystemError(result, connection->bioReadError);
+    }
+    connection->bioReadError = 0;
+}
+
+bool KtlsConnection_ReportSendError(KtlsConnection* connection, KtlsResult* result)
+{
+    int32_t error = connection->bioSendError;
+    if (error == 0)
+    {
+        return false;
+    }
+    if (result->status <= KTLS_STATUS_WANT_WRITE)
+    {
+        SetSystemError(result, error);
+        /* TCP reports the cause of its end once. */
+        connection->bioSendError = error == ENOMEM || error == ENOBUFS ? error : EPIPE;
+    }
+    return true;
+}
+
 /* OpenSSL resets the type of the KeyUpdate when it builds the message, and finishes its handshake state when the
  * message is written. */
 void KtlsConnection_Leave(const KtlsOpenSsl* api, KtlsConnection* connection, KtlsResult* result)
@@ -86,6 +118,7 @@ void KtlsConnection_Leave(const KtlsOpenSsl* api, KtlsConnection* connection, Kt
         result->keyUpdate = connection->keyUpdateQueued;
     }
     result->keyUpdate |= connection->keyUpdateRequested;
+    ReportReadError(connection, result);
     DetectTruncation(api, connection, result);
     KtlsConnection_SaveFailure(api, connection, result);
 }

@@ -81,6 +81,9 @@ struct KtlsConnection
     bool writesByShim;       /* OpenSSL writes to the socket through that BIO */
     KtlsReadAhead readAhead; /* used if readsByShim */
     bool moreFollows;        /* the caller has more data for the next Write: the record need not be sent by itself */
+    /* errno of a call of the shim's BIO that failed, which OpenSSL was not told; 0: none (ktls_socketbio.c) */
+    int32_t bioReadError;    /* of this call */
+    int32_t bioSendError;    /* sending has ended */
     int32_t receiveError;    /* set by KtlsNative_ReceiveFailed for OpenSSL's next read of the socket; 0: none */
     bool keyUpdateRequested; /* the peer has requested a KeyUpdate, which is not queued yet */
     bool keyUpdateQueued;    /* a KeyUpdate is queued in OpenSSL and not written yet */
@@ -126,6 +129,9 @@ int32_t KtlsConnection_EnterEstablished(
 /* Completes the result of a call after KtlsConnection_EnterEstablished. Any of these calls may have written the queued
  * KeyUpdate, and any may have ended the connection. A FIN becomes EOF, or UNEXPECTED_EOF within a record. */
 void KtlsConnection_Leave(const KtlsOpenSsl* api, KtlsConnection* connection, KtlsResult* result);
+
+/* Returns whether the shim's BIO has failed to send. The result then has the errno, as after a call that has failed. */
+bool KtlsConnection_ReportSendError(KtlsConnection* connection, KtlsResult* result);
 
 /* Saves a result after which OpenSSL can neither read nor write on this connection. Otherwise a later call would fail
  * without an entry in the error queue, which looks like an end of stream. */

@@ -45,17 +45,17 @@ typedef struct KtlsLibraryInfo
 {
     int64_t openSslVersion;    /* OpenSSL_version_num(): 0xMNN00PP0 */
     int32_t capabilities;      /* KTLS_CAP_* */
-    int32_t fromProcess;       /* 1: .NET had already loaded the image; 0: this call loaded it */
     uint8_t versionText[128];  /* OpenSSL_version(0), NUL-terminated */
-    uint8_t soName[64];        /* name passed to dlopen, NUL-terminated */
+    uint8_t soName[64];        /* file name of the image, NUL-terminated */
     uint8_t missingSymbol[64]; /* after ENOSYS: first missing required symbol, otherwise empty */
 } KtlsLibraryInfo;
 
-/* Binds the symbol table to the libssl that .NET uses. That is libssl.so.<versionOverride> if versionOverride is
- * neither NULL nor empty and the library can be opened, otherwise libssl.so.3. An image already in the process is
- * preferred to a new one. Returns ENOENT if no libssl can be opened, and ENOSYS if it is not OpenSSL 3.x or lacks a
- * required symbol. Idempotent and thread-safe: later calls return the result of the first call. */
-KTLS_EXPORT int32_t KtlsNative_Initialize(const char* versionOverride, KtlsLibraryInfo* info);
+/* Binds the symbol table to the libssl that .NET has loaded into this process: the image named libssl.so* whose
+ * OpenSSL_version_num() is runtimeVersion, which is what .NET reports, or else the first such image; the caller
+ * compares openSslVersion. Never loads a library. Returns ENOENT if there is no image, ENOTSUP if its major version is
+ * neither 3 nor 4, and ENOSYS if it lacks a required symbol. Idempotent and thread-safe: later calls return the result
+ * of the first call. */
+KTLS_EXPORT int32_t KtlsNative_Initialize(int64_t runtimeVersion, KtlsLibraryInfo* info);
 
 /* Writes the text of an OpenSSL error code (KtlsResult.openSslError), NUL-terminated and truncated to capacity bytes (1
  * to 4096). */

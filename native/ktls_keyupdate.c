@@ -65,9 +65,10 @@ int32_t KtlsNative_KeyUpdate(KtlsConnection* connection, int32_t socket, int32_t
     {
         return ENOTSUP;
     }
-    if (QueueKeyUpdate(api, connection, requestPeer, result))
+    if (!KtlsConnection_ReportSendError(connection, result) && QueueKeyUpdate(api, connection, requestPeer, result))
     {
         KtlsCall_DoHandshake(api, connection->ssl, true, result);
+        (void)KtlsConnection_ReportSendError(connection, result);
         KtlsConnection_Leave(api, connection, result);
     }
     return 0;

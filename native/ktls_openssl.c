@@ -4,17 +4,29 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 _Static_assert(sizeof(void*) == sizeof(void (*)(void)), "dlsym's result must fit a function pointer");
 _Static_assert(sizeof(void*) == 8, "64-bit targets only: error codes and options are passed as long");
 
-#define SSL_LIBRARY "libssl.so."
-#define CRYPTO_LIBRARY "libcrypto.so."
-#define DEFAULT_SUFFIX "3"
+#define SSL_LIBRARY "libssl.so"
+#define CRYPTO_LIBRARY "libcrypto.so"
+#define OLDEST_MAJOR 3
+#define NEWEST_MAJOR 4
+
+/* The images of libssl in a process: one, or few if other native code brings its own. */
+#define MAX_IMAGES 8
+
+typedef struct Images
+{
+    char* paths[MAX_IMAGES];
+    int count;
+} Images;
 
 typedef struct Symbol
 {
@@ -66,28 +78,36 @@ static void CopyText(uint8_t* target, size_t capacity, const char* text)
     (void)snprintf((char*)target, capacity, "%s", text);
 }
 
-/* Prefers an image that is already in the process, because .NET passes SSL_CTX and EVP_PKEY objects of that image. */
-static void* OpenLibrary(const char* suffix, KtlsLibraryInfo* info)
+static const char* GetFileName(const char* path)
 {
-    char name[sizeof(info->soName)];
-    int length = snprintf(name, sizeof(name), SSL_LIBRARY "%s", suffix);
-    if (length < 0 || (size_t)length >= sizeof(name))
-    {
-        return NULL;
-    }
+    const char* slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
 
-    void* library = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
-    int32_t fromProcess = library != NULL;
-    if (library == NULL)
+/* The loader is locked during this callback, so the images are opened later. */
+static int AddImage(struct dl_phdr_info* image, size_t size, void* argument)
+{
+    (void)size;
+    Images* images = argument;
+    const char* path = image->dlpi_name;
+    if (path != NULL && strncmp(GetFileName(path), SSL_LIBRARY, sizeof(SSL_LIBRARY) - 1) == 0 &&
+        images->count < MAX_IMAGES)
     {
-        library = dlopen(name, RTLD_LAZY);
+        char* copy = strdup(path);
+        if (copy != NULL)
+        {
+            images->paths[images->count++] = copy;
+        }
     }
-    if (library != NULL)
+    return 0;
+}
+
+static void FreeImages(Images* images)
+{
+    for (int i = 0; i < images->count; i++)
     {
-        CopyText(info->soName, sizeof(info->soName), name);
-        info->fromProcess = fromProcess;
+        free(images->paths[i]);
     }
-    return library;
 }
 
 /* dlsym on libssl also searches its dependencies, which normally include libcrypto. Otherwise the libcrypto with the
@@ -107,6 +127,59 @@ static void* FindSymbol(void* library, const char* soName, const char* name)
         }
     }
     return symbol;
+}
+
+/* Returns 0 if the image has no such function, as before OpenSSL 1.1.0. */
+static unsigned long GetVersion(void* library, const char* path)
+{
+    void* symbol = FindSymbol(library, GetFileName(path), "OpenSSL_version_num");
+    unsigned long (*getVersion)(void);
+    memcpy(&getVersion, &symbol, sizeof(getVersion));
+    return getVersion != NULL ? getVersion() : 0;
+}
+
+/* Opens the image that .NET has loaded, because .NET passes SSL_CTX and EVP_PKEY objects of that image. Other native
+ * code of the process may have loaded another version. Of several images of one version .NET has the first, because the
+ * dynamic loader finds a loaded library by its name. If none has the version, the first image is opened. */
+static void* OpenImage(const Images* images, unsigned long runtimeVersion, KtlsLibraryInfo* info)
+{
+    void* chosen = NULL;
+    for (int i = 0; i < images->count; i++)
+    {
+        void* library = dlopen(images->paths[i], RTLD_LAZY | RTLD_NOLOAD);
+        if (library == NULL)
+        {
+            continue;
+        }
+        unsigned long version = GetVersion(library, images->paths[i]);
+        bool isOfRuntime = version == runtimeVersion;
+        if (chosen != NULL && !isOfRuntime)
+        {
+            (void)dlclose(library); /* drops the reference of this dlopen */
+            continue;
+        }
+        if (chosen != NULL)
+        {
+            (void)dlclose(chosen);
+        }
+        chosen = library;
+        info->openSslVersion = (int64_t)version;
+        CopyText(info->soName, sizeof(info->soName), GetFileName(images->paths[i]));
+        if (isOfRuntime)
+        {
+            break;
+        }
+    }
+    return chosen;
+}
+
+static void* OpenLibrary(unsigned long runtimeVersion, KtlsLibraryInfo* info)
+{
+    Images images = {{NULL}, 0};
+    (void)dl_iterate_phdr(AddImage, &images);
+    void* library = OpenImage(&images, runtimeVersion, info);
+    FreeImages(&images);
+    return library;
 }
 
 static bool FillTable(void* library, KtlsOpenSsl* table, KtlsLibraryInfo* info)
@@ -165,32 +238,27 @@ static int32_t GetCapabilities(const KtlsOpenSsl* api)
     return capabilities;
 }
 
-/* A rejected library stays open, because unloading OpenSSL is not safe (exit handlers, thread-local data). */
-static int32_t Bind(const char* versionOverride, KtlsOpenSsl* table, KtlsLibraryInfo* info)
+/* The library stays open, because unloading OpenSSL is not safe (exit handlers, thread-local data). */
+static int32_t Bind(unsigned long runtimeVersion, KtlsOpenSsl* table, KtlsLibraryInfo* info)
 {
-    void* library = NULL;
-    if (versionOverride != NULL && versionOverride[0] != '\0')
-    {
-        library = OpenLibrary(versionOverride, info);
-    }
-    if (library == NULL)
-    {
-        library = OpenLibrary(DEFAULT_SUFFIX, info);
-    }
+    void* library = OpenLibrary(runtimeVersion, info);
     if (library == NULL)
     {
         return ENOENT;
     }
-
-    if (!FillTable(library, table, info))
+    void* getText = FindSymbol(library, (const char*)info->soName, "OpenSSL_version");
+    if (getText != NULL)
     {
-        return ENOSYS;
+        memcpy(&table->OpenSSL_version, &getText, sizeof(getText));
+        CopyText(info->versionText, sizeof(info->versionText), table->OpenSSL_version(0));
     }
-
-    table->version = table->OpenSSL_version_num();
-    info->openSslVersion = (int64_t)table->version;
-    CopyText(info->versionText, sizeof(info->versionText), table->OpenSSL_version(0));
-    if (table->version >> 28 != 3)
+    /* A function may have another signature in a major version that is unknown here. */
+    table->version = (unsigned long)info->openSslVersion;
+    if (table->version >> 28 < OLDEST_MAJOR || table->version >> 28 > NEWEST_MAJOR)
+    {
+        return ENOTSUP;
+    }
+    if (!FillTable(library, table, info))
     {
         return ENOSYS;
     }
@@ -206,7 +274,7 @@ static int32_t Bind(const char* versionOverride, KtlsOpenSsl* table, KtlsLibrary
     return 0;
 }
 
-int32_t KtlsNative_Initialize(const char* versionOverride, KtlsLibraryInfo* info)
+int32_t KtlsNative_Initialize(int64_t runtimeVersion, KtlsLibraryInfo* info)
 {
     if (info == NULL)
     {
@@ -216,7 +284,7 @@ int32_t KtlsNative_Initialize(const char* versionOverride, KtlsLibraryInfo* info
     (void)pthread_mutex_lock(&s_lock);
     if (!s_bindAttempted)
     {
-        s_bindError = Bind(versionOverride, &s_table, &s_info);
+        s_bindError = Bind((unsigned long)runtimeVersion, &s_table, &s_info);
         s_bindAttempted = true;
         if (s_bindError == 0)
         {

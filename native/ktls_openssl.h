@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * Types, constants and the symbol table of OpenSSL 3.x. They are declared here because the shim is built without
+ * Types, constants and the symbol table of OpenSSL 3 and 4. They are declared here because the shim is built without
  * OpenSSL's headers and binds at run time to the libssl that .NET uses. The table has no cleanup functions, because the
  * library belongs to the process.
  */
@@ -193,6 +193,7 @@ enum
 
 /* First release whose record layer can give the kernel a new key. */
 #define KTLS_OPENSSL_3_2 0x30200000UL
+#define KTLS_OPENSSL_4_0 0x40000000UL
 
 /* clang-format off */
 /* BIO_callback_fn_ex. */

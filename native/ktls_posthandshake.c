@@ -170,7 +170,7 @@ static int32_t QueueRequest(const KtlsOpenSsl* api, KtlsConnection* connection, 
 static void SendRequest(const KtlsOpenSsl* api, KtlsConnection* connection, KtlsResult* result)
 {
     KtlsCall_DoHandshake(api, connection->ssl, true, result);
-    if (result->status == KTLS_STATUS_OK)
+    if (!KtlsConnection_ReportSendError(connection, result) && result->status == KTLS_STATUS_OK)
     {
         connection->request = KTLS_REQUEST_SENT;
     }

@@ -71,7 +71,7 @@ bool KtlsResult_Complete(const KtlsOpenSsl* api, SSL* ssl, int returned, int err
 {
     if (returned <= 0)
     {
-        /* SSL_get_error depends on the error queue: call it before the queue is drained. */
+        /* Before OpenSSL 4.0, SSL_get_error depends on the error queue: call it before the queue is drained. */
         int sslError = api->SSL_get_error(ssl, returned);
         bool unexpectedEof = DrainErrors(api, result);
         switch (sslError)
@@ -95,6 +95,12 @@ bool KtlsResult_Complete(const KtlsOpenSsl* api, SSL* ssl, int returned, int err
                 result->status = ClassifySystemError(api, ssl, error, writes, result);
                 break;
             default:
+                if (result->openSslError == 0)
+                {
+                    /* OpenSSL 4 does not forget that an earlier call failed. Before, this was SSL_ERROR_SYSCALL. */
+                    result->status = ClassifySystemError(api, ssl, error, writes, result);
+                    break;
+                }
                 result->status = unexpectedEof ? KTLS_STATUS_UNEXPECTED_EOF : KTLS_STATUS_TLS_ERROR;
                 break;
         }

@@ -9,6 +9,12 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+/* Since OpenSSL 4.0 any error of a BIO ends both directions. Before, what the peer had sent could be read after a
+ * failed send, and a receive could be repeated. For an established connection, this BIO therefore tells OpenSSL that
+ * data that cannot be sent was sent, and that data that cannot be received has not arrived. The errno is left in the
+ * connection, and the export that was called reports it. Nothing is sent after a failed send: a record would be
+ * missing. */
+
 /* Two full records, or many small ones: as much as SslStream receives at a time. A peer that sends one small record at
  * a time needs less, and glibc keeps small blocks for each thread. */
 #define CAPACITY 32768
@@ -98,9 +104,10 @@ static int OnBioRead(BIO* bio, char* buffer, int length)
     ahead->start = 0;
     ahead->end = received > length ? (int32_t)(received - length) : 0;
     ReleaseIfEmpty(ahead);
-    if (received < 0 && error == EAGAIN)
+    if (received < 0 && (error == EAGAIN || connection->established))
     {
         api->BIO_set_flags(bio, BIO_FLAGS_RETRY_READ);
+        connection->bioReadError = error == EAGAIN ? 0 : error;
     }
     errno = error;
     return used;
@@ -109,12 +116,16 @@ static int OnBioRead(BIO* bio, char* buffer, int length)
 static int OnBioWrite(BIO* bio, const char* buffer, int length)
 {
     const KtlsOpenSsl* api = KtlsOpenSsl_Get();
-    const KtlsConnection* connection = api->BIO_get_data(bio);
+    KtlsConnection* connection = api->BIO_get_data(bio);
     api->BIO_clear_flags(bio, BIO_FLAGS_RETRY);
     if (buffer == NULL || length < 1)
     {
         errno = EINVAL;
         return -1;
+    }
+    if (connection->bioSendError != 0)
+    {
+        return length;
     }
 
     int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (connection->moreFollows ? MSG_MORE : 0);
@@ -126,6 +137,11 @@ static int OnBioWrite(BIO* bio, const char* buffer, int length)
     if (sent < 0 && errno == EAGAIN)
     {
         api->BIO_set_flags(bio, BIO_FLAGS_RETRY_WRITE);
+    }
+    else if (sent < 0 && connection->established)
+    {
+        connection->bioSendError = errno;
+        return length;
     }
     return (int)sent;
 }

@@ -36,6 +36,10 @@ int32_t KtlsNative_Write(
     {
         return EPERM;
     }
+    if (KtlsConnection_ReportSendError(connection, result))
+    {
+        return 0;
+    }
     bool paused = connection->postHandshakeDecision == KTLS_DECISION_WAITING;
     if (paused && !connection->writePending)
     {
@@ -56,6 +60,7 @@ int32_t KtlsNative_Write(
         KtlsCall_Write(api, connection->ssl, buffer, length, result);
         connection->moreFollows = false;
     }
+    (void)KtlsConnection_ReportSendError(connection, result);
     connection->writePending = result->status == KTLS_STATUS_WANT_WRITE;
     KtlsConnection_Leave(api, connection, result);
     return 0;

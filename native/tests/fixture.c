@@ -24,9 +24,11 @@ static X509* Issue(const char* name, EVP_PKEY* key, X509* issuer, EVP_PKEY* issu
     (void)ASN1_INTEGER_set(X509_get_serialNumber(certificate), issuer == NULL ? 1 : 2);
     (void)X509_gmtime_adj(X509_getm_notBefore(certificate), -86400);
     (void)X509_gmtime_adj(X509_getm_notAfter(certificate), 30L * 86400);
-    X509_NAME* subject = X509_get_subject_name(certificate);
+    X509_NAME* subject = X509_NAME_new();
     (void)X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char*)name, -1, -1, 0);
+    (void)X509_set_subject_name(certificate, subject);
     (void)X509_set_issuer_name(certificate, issuer != NULL ? X509_get_subject_name(issuer) : subject);
+    X509_NAME_free(subject);
     CHECK(X509_set_pubkey(certificate, key) == 1);
     CHECK(X509_sign(certificate, issuerKey, EVP_sha256()) > 0);
     return certificate;
@@ -122,7 +124,7 @@ int Fixture_CountDescriptors(void)
 
 void Fixture_Initialize(void)
 {
-    CHECK_EQ(KtlsNative_Initialize(NULL, &g_fixture.library), 0);
+    CHECK_EQ(KtlsNative_Initialize((int64_t)OpenSSL_version_num(), &g_fixture.library), 0);
 }
 
 KtlsContextOptions Fixture_ClientOptions(int32_t version)

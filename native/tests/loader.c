@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * native-loader LIBRARY [OVERRIDE...]: loads the shim as .NET does, with the C library of the target, and calls the
- * functions that need no OpenSSL. Each OVERRIDE is tested in a separate process, because Initialize binds once per
- * process.
+ * native-loader LIBRARY: loads the shim as .NET does, with the C library of the target, and calls the functions that
+ * need no OpenSSL. Each stub library is tested in a separate process, because Initialize binds once per process.
  */
 #include "ktls_export.h"
+#include "stub_libssl.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -40,7 +40,7 @@ static void* Find(const char* name)
     return symbol;
 }
 
-static void TryOverride(const char* suffix, const char* soName)
+static void TryStub(const char* soName, int64_t version, int32_t expected)
 {
     BIND(KtlsNative_Initialize);
     (void)fflush(stdout);
@@ -48,9 +48,10 @@ static void TryOverride(const char* suffix, const char* soName)
     if (child == 0)
     {
         KtlsLibraryInfo info;
-        int32_t answer = KtlsNative_Initialize_(suffix, &info);
-        int expected = strcmp(suffix, "97") == 0 ? 0 : ENOSYS;
-        _exit(answer == expected && strcmp((const char*)info.soName, soName) == 0 ? 0 : 1);
+        int isLoaded = dlopen(soName, RTLD_LAZY) != NULL;
+        int32_t answer = KtlsNative_Initialize_(version, &info);
+        int isFound = strcmp((const char*)info.soName, soName) == 0 && info.openSslVersion == version;
+        _exit(isLoaded && answer == expected && isFound ? 0 : 1);
     }
     int status = -1;
     (void)waitpid(child, &status, 0);
@@ -75,15 +76,13 @@ int main(int count, char** arguments)
     BIND(KtlsNative_PollerClose);
     BIND(KtlsNative_ContextFree);
 
-    TryOverride("97", "libssl.so.97");
-    TryOverride("98", "libssl.so.98");
-    TryOverride("99", "libssl.so.99");
+    TryStub("libssl.so.97", STUB_97_VERSION, 0);
+    TryStub("libssl.so.98", STUB_98_VERSION, ENOTSUP);
+    TryStub("libssl.so.99", STUB_99_VERSION, ENOSYS);
 
     KtlsLibraryInfo info;
-    int32_t answer = KtlsNative_Initialize_(NULL, &info);
-    printf("Initialize: %d %s %s\n", answer, (const char*)info.soName, (const char*)info.versionText);
-    Check("Initialize: 0 or ENOENT", answer == 0 || answer == ENOENT);
-    Check("Initialize: this process had none", info.fromProcess == 0);
+    int32_t answer = KtlsNative_Initialize_(STUB_97_VERSION, &info);
+    Check("Initialize: loads nothing", answer == ENOENT && info.soName[0] == 0);
     KtlsNative_ContextFree_(NULL);
 
     KtlsProbe probe;

@@ -4,6 +4,7 @@
  *   STUB_VERSION only           it has only the version functions;
  *   STUB_VERSION and STUB_FULL  it has all symbols, which do nothing.
  */
+#include "stub_libssl.h"
 #include "ktls_openssl.h"
 
 #define STUB_EXPORT __attribute__((visibility("default")))

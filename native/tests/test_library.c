@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT
  *
- * Binding libssl: the selection, repeated calls, and unsuitable libraries.
+ * Binding libssl: the selection among the images of the process, repeated calls, and unsuitable libraries.
  */
 #include "fixture.h"
+#include "stub_libssl.h"
 #include "test.h"
 
+#include <dlfcn.h>
 #include <errno.h>
+#include <openssl/crypto.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void Nothing_works_before_initialize(void)
@@ -53,13 +57,18 @@ static void Nothing_works_before_initialize(void)
     KtlsNative_ConnectionFree(NULL);
 }
 
+static void Load(const char* name)
+{
+    CHECK(dlopen(name, RTLD_LAZY) != NULL);
+}
+
 static void Initialize_uses_the_library_of_the_process(void)
 {
     KtlsLibraryInfo info;
-    CHECK_EQ(KtlsNative_Initialize(NULL, &info), 0);
+    CHECK_EQ(KtlsNative_Initialize((int64_t)OpenSSL_version_num(), &info), 0);
     CHECK_EQ(info.openSslVersion, OpenSSL_version_num());
-    CHECK_EQ(info.fromProcess, 1);
-    CHECK(strcmp((const char*)info.soName, "libssl.so.3") == 0);
+    CHECK(strncmp((const char*)info.soName, "libssl.so.", 10) == 0);
+    CHECK_EQ(atoi((const char*)info.soName + 10), OPENSSL_VERSION_MAJOR);
     CHECK(strcmp((const char*)info.versionText, OpenSSL_version(OPENSSL_VERSION)) == 0);
     CHECK_EQ(info.missingSymbol[0], 0);
     /* Debian builds OpenSSL with enable-ktls. */
@@ -72,16 +81,17 @@ static void Initialize_repeats_its_first_result(void)
 {
     KtlsLibraryInfo first;
     KtlsLibraryInfo second;
-    CHECK_EQ(KtlsNative_Initialize("", &first), 0);
-    CHECK_EQ(KtlsNative_Initialize("99", &second), 0);
+    CHECK_EQ(KtlsNative_Initialize((int64_t)OpenSSL_version_num(), &first), 0);
+    Load("libssl.so.97");
+    CHECK_EQ(KtlsNative_Initialize(STUB_97_VERSION, &second), 0);
     CHECK(memcmp(&first, &second, sizeof(first)) == 0);
-    CHECK_EQ(KtlsNative_Initialize(NULL, NULL), EINVAL);
+    CHECK_EQ(KtlsNative_Initialize(0, NULL), EINVAL);
 }
 
 static void* InitializeOnThread(void* answer)
 {
     KtlsLibraryInfo info;
-    *(int32_t*)answer = KtlsNative_Initialize(NULL, &info);
+    *(int32_t*)answer = KtlsNative_Initialize((int64_t)OpenSSL_version_num(), &info);
     return NULL;
 }
 
@@ -101,21 +111,32 @@ static void Initialize_from_many_threads(void)
     }
 }
 
-static void A_missing_override_is_ignored(void)
+static void Of_two_images_the_one_with_the_version_is_used(void)
 {
     KtlsLibraryInfo info;
-    CHECK_EQ(KtlsNative_Initialize("77", &info), 0);
-    CHECK(strcmp((const char*)info.soName, "libssl.so.3") == 0);
+    Load("libssl.so.97");
+    CHECK_EQ(KtlsNative_Initialize((int64_t)OpenSSL_version_num(), &info), 0);
+    CHECK_EQ(info.openSslVersion, OpenSSL_version_num());
 }
 
-static void An_overlong_override_is_ignored(void)
+/* Libcrypto is found through libssl. */
+static void A_later_image_with_the_version_is_used(void)
 {
-    char name[200];
     KtlsLibraryInfo info;
-    memset(name, '9', sizeof(name));
-    name[sizeof(name) - 1] = '\0';
-    CHECK_EQ(KtlsNative_Initialize(name, &info), 0);
-    CHECK(strcmp((const char*)info.soName, "libssl.so.3") == 0);
+    Load("libssl.so.98");
+    Load("libssl.so.97");
+    CHECK_EQ(KtlsNative_Initialize(STUB_97_VERSION, &info), 0);
+    CHECK(strcmp((const char*)info.soName, "libssl.so.97") == 0);
+    CHECK_EQ(info.openSslVersion, STUB_97_VERSION);
+    CHECK_EQ(info.capabilities & KTLS_CAP_KTLS, 0); /* its BIO_new returns NULL */
+}
+
+static void Without_the_version_the_first_image_is_used(void)
+{
+    KtlsLibraryInfo info;
+    Load("libssl.so.97");
+    CHECK_EQ(KtlsNative_Initialize(0x30000010, &info), 0);
+    CHECK_EQ(info.openSslVersion, OpenSSL_version_num());
 }
 
 static void A_library_that_lacks_symbols_is_rejected(void)
@@ -124,28 +145,22 @@ static void A_library_that_lacks_symbols_is_rejected(void)
     KtlsResult result;
     KtlsContext* context;
     KtlsContextOptions options = Fixture_ClientOptions(0);
-    CHECK_EQ(KtlsNative_Initialize("99", &info), ENOSYS);
+    Load("libssl.so.99");
+    CHECK_EQ(KtlsNative_Initialize(STUB_99_VERSION, &info), ENOSYS);
     CHECK(strcmp((const char*)info.soName, "libssl.so.99") == 0);
     CHECK(strcmp((const char*)info.missingSymbol, "ERR_clear_error") == 0);
-    CHECK_EQ(info.fromProcess, 0);
     CHECK_EQ(KtlsNative_ContextCreate(&options, &context, &result), ENOSYS);
-    CHECK_EQ(KtlsNative_Initialize(NULL, &info), ENOSYS);
+    CHECK_EQ(KtlsNative_Initialize((int64_t)OpenSSL_version_num(), &info), ENOSYS);
 }
 
-static void Another_major_version_is_rejected(void)
+static void A_newer_major_version_is_rejected(void)
 {
     KtlsLibraryInfo info;
-    CHECK_EQ(KtlsNative_Initialize("98", &info), ENOSYS);
+    Load("libssl.so.98");
+    CHECK_EQ(KtlsNative_Initialize(STUB_98_VERSION, &info), ENOTSUP);
     CHECK_EQ(info.missingSymbol[0], 0);
-    CHECK_EQ(info.openSslVersion, 0x40000000);
-}
-
-static void Libcrypto_is_found_through_libssl(void)
-{
-    KtlsLibraryInfo info;
-    CHECK_EQ(KtlsNative_Initialize("97", &info), 0);
-    CHECK(strcmp((const char*)info.soName, "libssl.so.97") == 0);
-    CHECK_EQ(info.capabilities & KTLS_CAP_KTLS, 0); /* its BIO_new returns NULL */
+    CHECK_EQ(info.openSslVersion, STUB_98_VERSION);
+    CHECK(strcmp((const char*)info.versionText, "stub") == 0);
 }
 
 static void Error_text_is_cut_to_capacity(void)
@@ -169,10 +184,10 @@ const Test g_libraryTests[] = {
     {"library: the libssl of the process is used", Initialize_uses_the_library_of_the_process, false},
     {"library: Initialize repeats its first result", Initialize_repeats_its_first_result, false},
     {"library: Initialize from many threads", Initialize_from_many_threads, false},
-    {"library: a missing override is ignored", A_missing_override_is_ignored, false},
-    {"library: an overlong override is ignored", An_overlong_override_is_ignored, false},
+    {"library: of two images the one with the version is used", Of_two_images_the_one_with_the_version_is_used, false},
+    {"library: a later image with the version is used", A_later_image_with_the_version_is_used, false},
+    {"library: without the version the first image is used", Without_the_version_the_first_image_is_used, false},
     {"library: a missing symbol is reported", A_library_that_lacks_symbols_is_rejected, false},
-    {"library: another major version is rejected", Another_major_version_is_rejected, false},
-    {"library: libcrypto is found through libssl", Libcrypto_is_found_through_libssl, false},
+    {"library: a newer major version is rejected", A_newer_major_version_is_rejected, false},
     {"library: error text is cut to capacity", Error_text_is_cut_to_capacity, false},
     {NULL, NULL, false}};

@@ -10,10 +10,11 @@ internal static class FallbackText
         KtlsFallbackReason.NotEnabled => "DOTNET_SYSTEM_NET_SECURITY_DIRECT_OPENSSL=1 alone puts OpenSSL on the socket, without the kernel",
         KtlsFallbackReason.DirectionNotRequested => "KtlsOptions.Directions leaves this direction to OpenSSL",
         KtlsFallbackReason.NativeLibraryMissing => "libKernelTls.Native.so is not beside the program; eng/native builds it",
-        KtlsFallbackReason.OpenSslNotFound => "no libssl.so.3 can be loaded; apt-get install libssl3",
+        KtlsFallbackReason.OpenSslNotFound => ".NET has loaded no libssl; apt-get install libssl3",
         KtlsFallbackReason.OpenSslTooOld =>
             $"{KtlsPlatform.Probe().OpenSslVersionText} is too old: OpenSSL hands the receiving keys of TLS 1.3 to the kernel since 3.2, TLS 1.2 since 3.0",
         KtlsFallbackReason.OpenSslMismatch => "the libssl found is not the one that .NET uses",
+        KtlsFallbackReason.OpenSslNotSupported => $"KernelTls does not know this OpenSSL: {KtlsPlatform.Probe().NotSupportedDetail}",
         KtlsFallbackReason.OpenSslWithoutKtls => $"{KtlsPlatform.Probe().OpenSslVersionText} was built without kernel TLS",
         KtlsFallbackReason.ModuleMissing => "this kernel has no tls module, or it is not loaded: modprobe tls",
         KtlsFallbackReason.Mptcp => "the socket is MPTCP, and the kernel has TLS for single TCP connections",

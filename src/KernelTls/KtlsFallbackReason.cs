@@ -53,7 +53,9 @@ public enum KtlsFallbackReason
     /// </summary>
     NativeLibraryMissing = 21,
 
-    /// <summary>libssl.so.3 cannot be loaded.</summary>
+    /// <summary>
+    /// .NET has loaded no libssl into the process: OpenSSL is not installed, or it is linked into the program.
+    /// </summary>
     OpenSslNotFound = 22,
 
     /// <summary>
@@ -63,8 +65,7 @@ public enum KtlsFallbackReason
     OpenSslTooOld = 23,
 
     /// <summary>
-    /// The version of the libssl that was found differs from the version that .NET uses. Check
-    /// <c>DOTNET_OPENSSL_VERSION_OVERRIDE</c>.
+    /// The libssl in the process has another version than the OpenSSL that .NET uses. .NET's own is linked into the program.
     /// </summary>
     OpenSslMismatch = 24,
 
@@ -113,6 +114,13 @@ public enum KtlsFallbackReason
     /// ENOSYS), so no module can add kernel TLS. Run on Linux 4.13 or later, without such a sandbox.
     /// </summary>
     UlpNotSupported = 32,
+
+    /// <summary>
+    /// The OpenSSL that .NET uses has a newer major version than 4, or lacks a function that this library needs.
+    /// <see cref="KtlsPlatform.NotSupportedDetail"/> has the version or the function. Update the package, or have .NET use
+    /// another OpenSSL (<c>DOTNET_OPENSSL_VERSION_OVERRIDE=3</c>).
+    /// </summary>
+    OpenSslNotSupported = 33,
 
     /// <summary>
     /// This ASP.NET Core has the private members that KernelTls.AspNetCore uses, but a trial at the start of the server found that one of them

@@ -78,7 +78,7 @@ public partial class InfoTests
         Assert.DoesNotContain('│', result.Output);
         Assert.Equal("", result.Errors);
         Assert.Matches(@"\nfaults      (CVE-[0-9-]+(, CVE-[0-9-]+)*: by its version; your distribution may have backported the fix|none of those in) ", result.Output);
-        foreach (string word in new[] { $"runtime     .NET {Environment.Version}, supported by KernelTls", "tls module  ", "OpenSSL     OpenSSL 3.", "AES-256-GCM", "ChaCha20-Poly1305", "tls-hw-tx-offload=off[fixed]", "net.core.busy_read=" })
+        foreach (string word in new[] { $"runtime     .NET {Environment.Version}, supported by KernelTls", "tls module  ", $"OpenSSL     OpenSSL {KtlsPlatform.Probe().OpenSslVersion}", "AES-256-GCM", "ChaCha20-Poly1305", "tls-hw-tx-offload=off[fixed]", "net.core.busy_read=" })
         {
             Assert.Contains(word, result.Output, StringComparison.Ordinal);
         }

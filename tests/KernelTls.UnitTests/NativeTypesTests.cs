@@ -54,11 +54,11 @@ public class NativeTypesTests
     [Fact]
     public void Library_information_has_the_header_s_layout()
     {
-        // openSslVersion 0, capabilities 8, fromProcess 12, versionText 16, soName 144, missingSymbol 208: 272.
+        // openSslVersion 0, capabilities 8, versionText 12, soName 140, missingSymbol 204, 4 bytes unused: 272.
         Assert.Equal(272, Unsafe.SizeOf<LibraryInfo>());
-        Assert.Equal(16, Offset<LibraryInfo>(nameof(LibraryInfo.VersionText)));
-        Assert.Equal(144, Offset<LibraryInfo>(nameof(LibraryInfo.SoName)));
-        Assert.Equal(208, Offset<LibraryInfo>(nameof(LibraryInfo.MissingSymbol)));
+        Assert.Equal(12, Offset<LibraryInfo>(nameof(LibraryInfo.VersionText)));
+        Assert.Equal(140, Offset<LibraryInfo>(nameof(LibraryInfo.SoName)));
+        Assert.Equal(204, Offset<LibraryInfo>(nameof(LibraryInfo.MissingSymbol)));
     }
 
     [Fact]

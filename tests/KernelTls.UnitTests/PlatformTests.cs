@@ -1,5 +1,6 @@
 using System.Net.Security;
 using System.Security.Authentication;
+using System.Text;
 using KernelTls.Interop;
 using KernelTls.Offload;
 
@@ -25,6 +26,28 @@ public class PlatformTests
         "Unable to load it. /b/x.so: file too short")]
     public void What_the_loader_says_becomes_a_sentence(string message, string expected) =>
         Assert.Equal(expected, Platform.Summarize(message));
+
+    [Theory]
+    [InlineData(0, 0x30500070L, "3", "", 0x30500070L, KtlsFallbackReason.None, "")]
+    [InlineData(0, 0x40000030L, "4", "", 0x40000030L, KtlsFallbackReason.None, "")]
+    [InlineData(2, 0L, "", "", 0x30500070L, KtlsFallbackReason.OpenSslNotFound,
+        "No libssl.so is loaded in this process, although .NET uses OpenSSL 3.5.7.")]
+    [InlineData(0, 0x30500070L, "3", "", 0x40000030L, KtlsFallbackReason.OpenSslMismatch, "libssl.so.3 (text) is loaded, and .NET uses OpenSSL 4.0.3.")]
+    [InlineData(95, 0x50000000L, "5", "", 0x30500070L, KtlsFallbackReason.OpenSslMismatch, "libssl.so.5 (text) is loaded, and .NET uses OpenSSL 3.5.7.")]
+    [InlineData(95, 0x50000000L, "5", "", 0x50000000L, KtlsFallbackReason.OpenSslNotSupported,
+        "libssl.so.5 (text) has the major version 5; 3 and 4 are supported.")]
+    [InlineData(95, 0x1010117FL, "1.1", "", 0x1010117FL, KtlsFallbackReason.OpenSslTooOld, "libssl.so.1.1 (text) is older than 3.0.")]
+    [InlineData(38, 0x40000030L, "4", "SSL_new", 0x40000030L, KtlsFallbackReason.OpenSslNotSupported, "libssl.so.4 (text) lacks SSL_new.")]
+    public void What_the_libssl_of_the_process_means(
+        int errno, long version, string suffix, string lacks, long managedVersion, KtlsFallbackReason expected, string detail)
+    {
+        LibraryInfo info = new() { OpenSslVersion = version };
+        Encoding.ASCII.GetBytes("text", info.VersionText);
+        Encoding.ASCII.GetBytes($"libssl.so.{suffix}", info.SoName);
+        Encoding.ASCII.GetBytes(lacks, info.MissingSymbol);
+
+        Assert.Equal((expected, detail), Platform.GetLibraryReason(errno, info, managedVersion));
+    }
 
     [Theory]
     [InlineData(0, 0, 0, KtlsFallbackReason.None)]

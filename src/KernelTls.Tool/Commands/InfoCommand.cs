@@ -136,7 +136,7 @@ internal static class InfoCommand
         terminal.Line($"faults      {DescribeFaults(report.Kernel.Faults)}");
         terminal.Line($"runtime     {Describe(report.Runtime)}");
         terminal.Line($"tls module  {Describe(report.Module)}");
-        terminal.Line($"OpenSSL     {Describe(report.OpenSsl)}");
+        terminal.Line($"OpenSSL     {Describe(report.OpenSsl, report.Reason)}");
         terminal.Line($"switch      {Describe(report.Toggle)}");
         terminal.Line($"without it  {Describe(Fallback(report), report.DirectOpenSsl.Source)}");
         if (report.Supported)
@@ -202,8 +202,8 @@ internal static class InfoCommand
             : runtime.Changed.Length != 0 ? $", differs: {runtime.Changed}"
             : ", supported by KernelTls");
 
-    private static string Describe(InfoReport.OpenSslState openSsl) => openSsl.Text.Length == 0
-        ? "not found"
+    private static string Describe(InfoReport.OpenSslState openSsl, KtlsFallbackReason reason) => openSsl.Text.Length == 0
+        ? reason is KtlsFallbackReason.OpenSslNotSupported or KtlsFallbackReason.OpenSslTooOld ? "not supported" : "not found"
         : $"{openSsl.Text}, built {(openSsl.BuiltWithKtls == true ? "with" : "without")} kernel TLS";
 
     private static string DescribeFaults(IReadOnlyList<string>? faults) => faults switch

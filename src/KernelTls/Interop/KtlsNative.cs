@@ -11,8 +11,8 @@ internal static unsafe partial class KtlsNative
 {
     internal const string LibraryName = "libKernelTls.Native";
 
-    [LibraryImport(LibraryName, StringMarshalling = StringMarshalling.Utf8)]
-    internal static partial int KtlsNative_Initialize(string? versionOverride, LibraryInfo* info);
+    [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_Initialize(long runtimeVersion, LibraryInfo* info);
 
     [LibraryImport(LibraryName)]
     internal static partial int KtlsNative_ErrorText(long openSslError, byte* text, int capacity);

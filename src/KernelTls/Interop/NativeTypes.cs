@@ -113,7 +113,6 @@ internal struct LibraryInfo
 {
     public long OpenSslVersion;
     public LibraryCapabilities Capabilities;
-    public int FromProcess;
     public Text128 VersionText;
     public Text64 SoName;
     public Text64 MissingSymbol;

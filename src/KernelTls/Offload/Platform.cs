@@ -96,25 +96,46 @@ internal sealed class Platform
         int errno;
         try
         {
-            errno = KtlsNative.KtlsNative_Initialize(Environment.GetEnvironmentVariable("DOTNET_OPENSSL_VERSION_OVERRIDE"), &info);
+            errno = KtlsNative.KtlsNative_Initialize(managedVersion, &info);
         }
         catch (Exception e) when (e is DllNotFoundException or BadImageFormatException or EntryPointNotFoundException)
         {
             return None(KtlsFallbackReason.NativeLibraryMissing, Summarize(e.Message));
         }
 
+        (KtlsFallbackReason direct, string detail) = GetLibraryReason(errno, info, managedVersion);
         if (errno != 0)
         {
-            return errno == Errno.NoEntry
-                ? None(KtlsFallbackReason.OpenSslNotFound, "libssl.so.3 cannot be loaded.")
-                : None(KtlsFallbackReason.OpenSslTooOld,
-                    $"{NativeText.Decode(info.SoName)} {NativeText.Decode(info.VersionText)} lacks {NativeText.Decode(info.MissingSymbol)}.");
+            return None(direct, detail);
         }
 
-        (KtlsFallbackReason direct, string detail) = info.OpenSslVersion != managedVersion
-            ? (KtlsFallbackReason.OpenSslMismatch, "")
-            : GetRuntimeReason(RuntimeInternals.Missing, RuntimeCanary.FindChange);
+        if (direct == KtlsFallbackReason.None)
+        {
+            (direct, detail) = GetRuntimeReason(RuntimeInternals.Missing, RuntimeCanary.FindChange);
+        }
+
         return DetectKernel(info, direct, detail);
+    }
+
+    /// <summary>Returns the reason why this library cannot use the OpenSSL of the process, and its detail.</summary>
+    /// <param name="errno">What the native library returned when it was bound to OpenSSL.</param>
+    /// <param name="info">The libssl that the native library found in the process.</param>
+    /// <param name="managedVersion">OPENSSL_VERSION_NUMBER of the OpenSSL that .NET uses.</param>
+    internal static (KtlsFallbackReason Reason, string Detail) GetLibraryReason(int errno, in LibraryInfo info, long managedVersion)
+    {
+        Version version = DecodeVersion(info.OpenSslVersion);
+        string name = $"{NativeText.Decode(info.SoName)} ({NativeText.Decode(info.VersionText)})";
+        return errno == Errno.NoEntry
+                ? (KtlsFallbackReason.OpenSslNotFound, $"No libssl.so is loaded in this process, although .NET uses OpenSSL {DecodeVersion(managedVersion)}.")
+            : info.OpenSslVersion != managedVersion
+                ? (KtlsFallbackReason.OpenSslMismatch, $"{name} is loaded, and .NET uses OpenSSL {DecodeVersion(managedVersion)}.")
+            : errno == 0
+                ? (KtlsFallbackReason.None, "")
+            : errno != Errno.NotSupported
+                ? (KtlsFallbackReason.OpenSslNotSupported, $"{name} lacks {NativeText.Decode(info.MissingSymbol)}.")
+            : version.Major < 3
+                ? (KtlsFallbackReason.OpenSslTooOld, $"{name} is older than 3.0.")
+                : (KtlsFallbackReason.OpenSslNotSupported, $"{name} has the major version {version.Major}; 3 and 4 are supported.");
     }
 
     /// <summary>Returns the reason why this library cannot work with the runtime, and its detail.</summary>

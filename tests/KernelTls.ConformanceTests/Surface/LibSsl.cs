@@ -2,14 +2,18 @@ using System.Runtime.InteropServices;
 
 namespace KernelTls.ConformanceTests;
 
-/// <summary>Declares the functions of OpenSSL that <see cref="OpenSslPeer"/> calls.</summary>
+/// <summary>Declares the functions of the OpenSSL of this process that <see cref="OpenSslPeer"/> calls.</summary>
 internal static unsafe partial class LibSsl
 {
     public const int ErrorWantRead = 2;
     public const int VerifyPeer = 1;
 
-    private const string Ssl = "libssl.so.3";
-    private const string Crypto = "libcrypto.so.3";
+    private const string Ssl = "libssl";
+    private const string Crypto = "libcrypto";
+
+    static LibSsl() => NativeLibrary.SetDllImportResolver(
+        typeof(LibSsl).Assembly,
+        static (name, _, _) => name is Ssl or Crypto ? NativeLibrary.Load($"{name}.so.{KtlsPlatform.Probe().OpenSslVersion.Major}") : 0);
 
     /// <summary>The numbers of SSL_ctrl and SSL_CTX_ctrl (openssl/ssl.h).</summary>
     public enum Control
