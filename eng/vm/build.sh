@@ -7,6 +7,7 @@
 #   kernel-6.12    a kernel image of the distribution and its modules, for emulated cells
 #   uml-6.12       the same kernel series as a program (User-Mode Linux), with its modules and the libc that it needs
 #   tree-trixie    a userland
+#   tree-openssl4  Debian 13 in which .NET finds OpenSSL 4 and no other
 #   runtime        the host's .NET runtime, without the SDK
 #   runtime-11     a newer .NET runtime, from its NuGet packages
 #   profiler       perf of Debian 13, only for runs that request it
@@ -30,6 +31,7 @@ parts_of() {
         uml) echo "uml-$kernel" ;;
         emulated) printf '%s\n' qemu "kernel-$kernel" ;;
     esac
+    [[ $userland != openssl4 ]] || echo tree-trixie
     printf '%s\n' "tree-$userland" "$(runtime_part)"
     [[ ${profiler:-no} == no ]] || echo profiler
 }
@@ -49,6 +51,7 @@ part_dir() {
             kernel-*) declare -f build_kernel decompress_kernel unpack_packages ;;
             # The loader's path is written into the program.
             uml-*) declare -f build_uml uml_suite unpack_packages && echo "$lab" ;;
+            tree-openssl4) declare -f build_openssl4_tree unpack_packages && part_dir tree-trixie ;;
             tree-*) declare -f build_tree add_conflicting configure_tree unpack_packages && package_list ;;
             runtime) declare -f build_runtime && runtime_versions ;;
             runtime-*) declare -f build_packaged_runtime runtime_version ;;
@@ -102,6 +105,7 @@ build_part() {
         qemu) build_qemu "$work" ;;
         kernel-*) build_kernel "$work" "${part#kernel-}" ;;
         uml-*) build_uml "$work" "${part#uml-}" "$target" ;;
+        tree-openssl4) build_openssl4_tree "$work" ;;
         tree-*) build_tree "$work" "${part#tree-}" ;;
         runtime) build_runtime "$work" ;;
         runtime-*) build_packaged_runtime "$work" "${part#runtime-}" ;;
@@ -321,6 +325,29 @@ add_conflicting() {
     unpack_packages "$root/added" "$*" install --download-only "$@"
     cp -a "$root/added/usr/." "$root/usr/"
     rm -rf "$root/added"
+}
+
+# The userland of Debian 13 with OpenSSL 4 of Debian experimental. OpenSSL 3 leaves the path of the dynamic loader; the
+# programs that are linked to it get a path of their own to it. Unchanged files are links to those of tree-trixie.
+build_openssl4_tree() {
+    local work=$1 libraries=usr/lib/x86_64-linux-gnu own=/usr/lib/openssl3 file
+    cp -al "$(part_dir tree-trixie)/." "$work/"
+    open_feed "$tools_suite"
+    unpack_packages "$work/tools" "patchelf of $tools_suite" install --download-only patchelf
+    mkdir "$work$own"
+    mv "$work/$libraries"/lib{ssl,crypto}.so.3 "$work$own/"
+    while read -r file; do
+        unpacked "$work/tools" patchelf bin/patchelf --print-needed "$file" 2>/dev/null |
+            grep -qE '^lib(ssl|crypto)\.so\.3$' || continue
+        unpacked "$work/tools" patchelf bin/patchelf --add-rpath "$own" --output "$file.new" "$file" ||
+            fail "cannot give $file a path to OpenSSL 3"
+        chmod --reference="$file" "$file.new"
+        mv "$file.new" "$file"
+    done < <(find "$work/usr" -type f -size +4k -exec grep -lE 'lib(ssl|crypto)\.so\.3' {} +)
+    open_feed experimental
+    unpack_packages "$work/added" 'OpenSSL 4 of experimental' download libssl4 openssl openssl-provider-legacy
+    cp -a --remove-destination "$work"/added/{etc,usr} "$work/"
+    rm -rf "$work"/{added,tools} "$work"/usr/share/{doc,man}/*
 }
 
 # Does the work of the packages' maintainer scripts, as far as programs here depend on it.

@@ -48,6 +48,8 @@ run_machine() {
     done
     # Programs are built for .NET 10.
     [[ $runtime == 10 ]] || variables=(DOTNET_ROLL_FORWARD=LatestMajor "${variables[@]}")
+    # The tests end at once if another OpenSSL is used.
+    [[ $userland != openssl4 ]] || variables=(KTLS_OPENSSL=4 "${variables[@]}")
     [[ $profiler == no ]] || share "$(part_dir profiler)/root" ro /run/profiler
     [[ -z $out ]] || share "$out" rw /out
     ((${#forwards[@]} == 0)) || guest_network=yes

@@ -61,6 +61,12 @@ public class ClientHelloTests
     {
         foreach (SslProtocols version in s_versions)
         {
+            if (!RsaPaddings.CanBeLimited && what is ("no PSS" or "no PKCS #1" or "neither padding"))
+            {
+                await SideBySide.RunAsync(mode, each => RefuseAsync(each, ClientOptions("localhost", version, s_options[what])), $"{version}");
+                continue;
+            }
+
             string host = $"host{Interlocked.Increment(ref s_hosts):D6}.test";
             string hello = await SideBySide.RunAsync(mode, each => OfferAsync(each, ClientOptions(host, version, s_options[what])), $"{version}");
             Assert.Contains($"extension {StatusRequest} 0100000000", hello, StringComparison.Ordinal);
@@ -108,6 +114,21 @@ public class ClientHelloTests
         options.AllowTlsResume = true;
         change(options);
         return options;
+    }
+
+    /// <summary>Returns the exception for options that OpenSSL refuses.</summary>
+    private static async Task<string> RefuseAsync(TlsMode mode, SslClientAuthenticationOptions options)
+    {
+        List<string> fallbacks = Fallbacks.Collect();
+        using SocketPair sockets = await SocketPair.ConnectAsync();
+        await using SslStream client = Modes.Create(mode, new NetworkStream(sockets.Client));
+        Exception refused = await Assert.ThrowsAnyAsync<Exception>(() => client.HandshakeAsClientAsync(options).InTime("the refusal"));
+        if (Modes.OnOpenSsl.Contains(mode))
+        {
+            Assert.Equal([$"{KtlsFallbackReason.OpenSslRefusedOptions}"], fallbacks);
+        }
+
+        return $"{refused.GetType()}: {refused.Message}";
     }
 
     /// <summary>Returns the ClientHello for the options. The handshake ends there.</summary>
