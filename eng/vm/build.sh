@@ -48,7 +48,7 @@ part_dir() {
         echo "$part $tools_suite"
         case $part in
             qemu) declare -f build_qemu unpack_packages ;;
-            kernel-*) declare -f build_kernel decompress_kernel unpack_packages ;;
+            kernel-*) declare -f build_kernel kernel_suite decompress_kernel unpack_packages ;;
             # The loader's path is written into the program.
             uml-*) declare -f build_uml uml_suite unpack_packages && echo "$lab" ;;
             tree-openssl4) declare -f build_openssl4_tree unpack_packages && part_dir tree-trixie ;;
@@ -238,13 +238,22 @@ build_profiler() {
     rm -rf "$work"/root/usr/{share,lib/python3*,lib/x86_64-linux-gnu/{gconv,perl,perl-base}}
 }
 
+# Prints the suite that has a kernel series, with the backports of the tools' suite.
+kernel_suite() {
+    case $1 in
+        7.3) echo experimental ;;
+        *) echo "$tools_suite" ;;
+    esac
+}
+
 build_kernel() {
-    local work=$1 series=$2 version package packages=()
-    open_feed "$tools_suite"
+    local work=$1 series=$2 suite version package packages=()
+    suite=$(kernel_suite "$series")
+    open_feed "$suite"
     # The cloud kernels have virtio_pci, virtiofs and virtio_console built in, so booting needs no driver.
     version=$(feed_cache pkgnames linux-image- |
         sed -nE "s/^linux-image-(${series//./\\.}[.0-9]*[^-]*-cloud-amd64)\$/\\1/p" | sort -V | tail -1)
-    [[ -n $version ]] || fail "the archive has no $series cloud kernel for $tools_suite"
+    [[ -n $version ]] || fail "the archive has no $series cloud kernel for $suite"
     # Since 7.x the kernel is split into several packages.
     for package in "linux-image-$version" "linux-binary-$version" "linux-modules-$version" "linux-base-$version"; do
         if feed_cache show "$package" &>/dev/null; then packages+=("$package"); fi
