@@ -69,7 +69,7 @@ public class OffloadTests : KernelTest
     {
         if (Cell.IsLab)
         {
-            Assert.Equal(Cell.Name.Split('-')[..2] is ["trixie" or "forky" or "openssl4", "7.2"], KtlsPlatform.Probe().CanRekey);
+            Assert.Equal(Cell.Name.Split('-')[..2] is ["trixie" or "forky" or "openssl4", "7.2" or "7.3"], KtlsPlatform.Probe().CanRekey);
         }
 
         bool newKernel = Version.Parse(string.Join('.', KtlsPlatform.KernelRelease.Split('.', '-')[..2])) >= new Version(6, 14);
