@@ -1,4 +1,3 @@
-using KernelTls.AspNetCore.Internals;
 using KernelTls.AspNetCore.Tls;
 using Microsoft.AspNetCore.Builder;
 using Microsoft.AspNetCore.Hosting;
@@ -15,10 +14,14 @@ internal sealed class RequestFilter : IStartupFilter
     public Action<IApplicationBuilder> Configure(Action<IApplicationBuilder> next) => application =>
     {
         // Tries Kestrel's members at the start of the server instead of in its first request.
-        _ = KestrelHttp2Stream.IsKnown;
-        application.Use(static next => context =>
+        bool repairsStreams = ReusedStreams.IsEnabled;
+        application.Use(next => context =>
         {
-            ReusedStreams.Repair(context.Features);
+            if (repairsStreams)
+            {
+                ReusedStreams.Repair(context.Features);
+            }
+
             ResponseFiles.Attach(context.Features);
             return next(context);
         });

@@ -27,7 +27,7 @@ public class ServicingTests
         await InstallAsync(directory.FullName, root, newest, aspNetCore);
 
         await RunAsync(root, newest, "KernelTls.UnitTests", "*.RuntimeCanaryTests", "*.PlatformTests");
-        await RunAsync(root, newest, "KernelTls.AspNetCore.Tests", "*.KestrelInternalsTests", "*.KestrelCanaryTests");
+        await RunAsync(root, newest, "KernelTls.AspNetCore.Tests", "*.KestrelInternalsTests", "*.KestrelCanaryTests", "*.ReusedStreamTests");
     }
 
     private static Version Newest(int major, IReadOnlyCollection<Version> versions)
@@ -100,7 +100,7 @@ public class ServicingTests
         using Application tests = Application.Start(
             Path.Combine(root, "dotnet"),
             root,
-            [("DOTNET_ROOT", root), ("DOTNET_ROLL_FORWARD", "LatestMajor"), ("KERNELTLS_MODES", "DirectOpenSsl")],
+            [("DOTNET_ROOT", root), ("DOTNET_ROLL_FORWARD", "LatestMajor"), ("KERNELTLS_MODES", "Stock,DirectOpenSsl")],
             [program, "-noColor", .. classes.SelectMany(c => new[] { "-class", c })]);
         int code = await tests.ExitAsync(TimeSpan.FromMinutes(3));
 

@@ -1,5 +1,6 @@
 using KernelTls.AspNetCore.Internals;
 using Microsoft.AspNetCore.Http.Features;
+using Microsoft.AspNetCore.Server.Kestrel.Core;
 using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore.Tls;
@@ -17,9 +18,29 @@ namespace KernelTls.AspNetCore.Tls;
 /// A request has queued nothing before the application runs, so a mark at that time is the stale one. If the stream is
 /// still in the queue nevertheless, it is queued twice, which is harmless: the frame writer finds nothing to send.
 /// </para>
+/// <para>
+/// The repair applies to the versions of Kestrel in which the fault was seen. docs/upstream.md says when to delete it.
+/// </para>
 /// </remarks>
 internal sealed class ReusedStreams(string connectionId, ILogger logger)
 {
+    /// <summary>
+    /// The AppContext switch of the repair. False turns it off. True turns it on, also for a version of Kestrel in which the fault was
+    /// not seen.
+    /// </summary>
+    public const string Switch = "KernelTls.AspNetCore.RepairHttp2Streams";
+
+    private const int FirstSeen = 10;
+    private const int LastSeen = 11;
+
+    /// <summary>Gets a value that indicates whether this Kestrel's streams are repaired.</summary>
+    public static bool IsEnabled =>
+        KestrelHttp2Stream.IsKnown
+        && IsEnabledFor(typeof(KestrelServer).Assembly.GetName().Version!, AppContext.TryGetSwitch(Switch, out bool isOn) ? isOn : null);
+
+    /// <summary>Returns whether the streams of a version of Kestrel are repaired, given the value of <see cref="Switch"/>.</summary>
+    internal static bool IsEnabledFor(Version kestrel, bool? isOn) => isOn ?? kestrel.Major is >= FirstSeen and <= LastSeen;
+
     /// <summary>Repairs the stream of a request that has just begun, if its connection has this feature.</summary>
     public static void Repair(IFeatureCollection request)
     {
