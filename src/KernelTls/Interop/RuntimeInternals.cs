@@ -12,8 +12,8 @@ using System.Security.Cryptography.X509Certificates;
 namespace KernelTls.Interop;
 
 /// <summary>
-/// Provides access to private members of the runtime. No other file knows them, except for
-/// <see cref="RuntimeTelemetry"/>, on which no connection depends.
+/// Provides access to the private members of the runtime on which connections depend. ARCHITECTURE.md lists the other types that know
+/// private members.
 /// </summary>
 /// <remarks>
 /// <para>

@@ -1,0 +1,116 @@
+using System.Reflection.Metadata;
+using System.Reflection.Metadata.Ecma335;
+using System.Reflection.PortableExecutable;
+using System.Text;
+
+namespace KernelTls.Tests;
+
+/// <summary>
+/// Finds the names by which types of a library look up members of other assemblies, and alters one of them in a copy of the library.
+/// The copy then behaves as the library does where that member does not exist.
+/// </summary>
+internal static class PrivateNames
+{
+    private const byte LoadString = 0x72;
+    private const byte StringTokens = 0x70;
+
+    /// <summary>
+    /// Returns the strings in the static constructors of the types, and the names in their accessors (<c>UnsafeAccessor</c>).
+    /// </summary>
+    /// <param name="library">The path of the library.</param>
+    /// <param name="types">The names of the types, without their namespaces.</param>
+    public static string[] Of(string library, params string[] types)
+    {
+        using PEReader image = new(File.OpenRead(library));
+        MetadataReader metadata = image.GetMetadataReader();
+        SortedSet<string> names = [];
+        foreach (TypeDefinition type in metadata.TypeDefinitions.Select(metadata.GetTypeDefinition).Where(t => types.Contains(metadata.GetString(t.Name))))
+        {
+            foreach (MethodDefinition method in type.GetMethods().Select(metadata.GetMethodDefinition))
+            {
+                if (metadata.GetString(method.Name) == ".cctor")
+                {
+                    names.UnionWith(StringsIn(metadata, image.GetMethodBody(method.RelativeVirtualAddress).GetILBytes()!));
+                }
+
+                names.UnionWith(method.GetCustomAttributes().Select(a => NameIn(metadata, metadata.GetCustomAttribute(a))).OfType<string>());
+            }
+        }
+
+        return [.. names];
+    }
+
+    /// <summary>Returns a copy of the library in which the name is another one.</summary>
+    public static byte[] Alter(string library, string name)
+    {
+        byte[] copy = File.ReadAllBytes(library);
+        using PEReader image = new(new MemoryStream(copy));
+        MetadataReader metadata = image.GetMetadataReader();
+        List<int> places = [];
+        for (UserStringHandle at = MetadataTokens.UserStringHandle(1); !at.IsNil; at = metadata.GetNextHandle(at))
+        {
+            if (metadata.GetUserString(at) == name)
+            {
+                int prefix = (name.Length * 2) + 1 < 0x80 ? 1 : 2;
+                places.Add(metadata.GetHeapMetadataOffset(HeapIndex.UserString) + metadata.GetHeapOffset(at) + prefix);
+            }
+        }
+
+        foreach (CustomAttribute attribute in metadata.CustomAttributes.Select(metadata.GetCustomAttribute).Where(a => NameIn(metadata, a) == name))
+        {
+            int within = metadata.GetBlobBytes(attribute.Value).AsSpan().LastIndexOf(Encoding.UTF8.GetBytes(name));
+            int prefix = metadata.GetBlobReader(attribute.Value).Length < 0x80 ? 1 : 2;
+            places.Add(metadata.GetHeapMetadataOffset(HeapIndex.Blob) + metadata.GetHeapOffset(attribute.Value) + prefix + within);
+        }
+
+        Assert.NotEmpty(places);
+        foreach (int place in places.Distinct())
+        {
+            copy[image.PEHeaders.MetadataStartOffset + place] = (byte)(name[0] == 'x' ? 'y' : 'x');
+        }
+
+        return copy;
+    }
+
+    private static IEnumerable<string> StringsIn(MetadataReader metadata, byte[] code)
+    {
+        HashSet<int> strings = [];
+        for (UserStringHandle at = MetadataTokens.UserStringHandle(1); !at.IsNil; at = metadata.GetNextHandle(at))
+        {
+            strings.Add(metadata.GetHeapOffset(at));
+        }
+
+        for (int i = 0; i + 4 < code.Length; i++)
+        {
+            int offset = code[i + 1] | (code[i + 2] << 8) | (code[i + 3] << 16);
+            if (code[i] == LoadString && code[i + 4] == StringTokens && strings.Contains(offset))
+            {
+                yield return metadata.GetUserString(MetadataTokens.UserStringHandle(offset));
+            }
+        }
+    }
+
+    /// <summary>Returns the name in an attribute <c>UnsafeAccessor</c>, or null if it is another attribute or has no name.</summary>
+    private static string? NameIn(MetadataReader metadata, CustomAttribute attribute)
+    {
+        if (attribute.Constructor.Kind != HandleKind.MemberReference
+            || metadata.GetMemberReference((MemberReferenceHandle)attribute.Constructor).Parent is not { Kind: HandleKind.TypeReference } parent
+            || metadata.GetString(metadata.GetTypeReference((TypeReferenceHandle)parent).Name) != "UnsafeAccessorAttribute")
+        {
+            return null;
+        }
+
+        // ECMA-335, II.23.3: a prolog, the kind of the member, and the named arguments.
+        BlobReader value = metadata.GetBlobReader(attribute.Value);
+        value.ReadUInt16();
+        value.ReadInt32();
+        if (value.ReadUInt16() == 0)
+        {
+            return null;
+        }
+
+        value.ReadUInt16(); // a property, a string
+        value.ReadSerializedString();
+        return value.ReadSerializedString();
+    }
+}
