@@ -227,7 +227,7 @@ public class PackageTests(Workshop workshop)
     {
         string packages = await workshop.PackagesAsync();
         using TemporaryDirectory directory = new();
-        CopySources(Repository.Root, directory["elsewhere"]);
+        Repository.CopySources(directory["elsewhere"]);
 
         await Workshop.RunAsync(directory.FullName, directory["elsewhere/eng/pack"], "--output", directory["again"]);
 
@@ -303,20 +303,4 @@ public class PackageTests(Workshop workshop)
     }
 
     /// <summary>Copies everything except the build output and the repository's history.</summary>
-    private static void CopySources(string from, string to)
-    {
-        Directory.CreateDirectory(to);
-        foreach (string file in Directory.GetFiles(from))
-        {
-            File.Copy(file, Path.Combine(to, Path.GetFileName(file)));
-        }
-
-        foreach (string directory in Directory.GetDirectories(from))
-        {
-            if (Path.GetFileName(directory) is { } name && name is not ("artifacts" or ".git"))
-            {
-                CopySources(directory, Path.Combine(to, name));
-            }
-        }
-    }
 }

@@ -10,6 +10,12 @@ internal static class Repository
     /// <summary>Gets the command that creates the packages.</summary>
     public static string Pack => Path.Combine(Root, "eng", "pack");
 
+    /// <summary>Gets the command that makes the files of a release.</summary>
+    public static string Release => Path.Combine(Root, "eng", "release");
+
+    /// <summary>Gets the command that builds the site of the documents.</summary>
+    public static string Docs => Path.Combine(Root, "eng", "docs");
+
     /// <summary>Gets the command of the lab.</summary>
     public static string Lab => Path.Combine(Root, "eng", "lab");
 
@@ -23,4 +29,24 @@ internal static class Repository
 
     /// <summary>Returns the path of an assembly of this repository, as used by every test of this build.</summary>
     public static string Built(string assembly) => Path.Combine(Root, "artifacts", "bin", assembly, "release", $"{assembly}.dll");
+
+    /// <summary>Copies the sources, without history and build outputs, into a new folder.</summary>
+    public static void CopySources(string folder) => CopySources(Root, folder);
+
+    private static void CopySources(string from, string to)
+    {
+        Directory.CreateDirectory(to);
+        foreach (string file in Directory.GetFiles(from))
+        {
+            File.Copy(file, Path.Combine(to, Path.GetFileName(file)));
+        }
+
+        foreach (string directory in Directory.GetDirectories(from))
+        {
+            if (Path.GetFileName(directory) is { } name && name is not ("artifacts" or ".git"))
+            {
+                CopySources(directory, Path.Combine(to, name));
+            }
+        }
+    }
 }

@@ -114,6 +114,13 @@ public sealed class Workshop : IDisposable
         return Application.Start("sh", directory, [.. s_environment, .. environment], "-c", $"{{ {line}\n}} 2>&1");
     }
 
+    /// <summary>Runs a line of a shell, whatever the exit code, and returns what it says on both outputs.</summary>
+    internal static async Task<(int Code, string Said)> TryLineAsync(string directory, string line)
+    {
+        using Application command = Type(directory, line);
+        return (await command.ExitAsync(s_limit), command.Said);
+    }
+
     /// <summary>Runs a command of the SDK or of eng/, which must succeed, and returns its output.</summary>
     internal static async Task<string> RunAsync(string directory, string program, params string[] arguments)
     {
