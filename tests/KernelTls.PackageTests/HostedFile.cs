@@ -22,7 +22,7 @@ internal sealed partial class HostedFile(string path)
     public static string[] Workflows { get; } = [.. All.Where(file => file.StartsWith(".github/workflows/", StringComparison.Ordinal))];
 
     public static string[] Forms { get; } =
-        [.. All.Where(file => file.StartsWith(".github/ISSUE_TEMPLATE/", StringComparison.Ordinal) && !file.EndsWith("config.yml", StringComparison.Ordinal))];
+        [.. All.Where(file => file.Contains("_TEMPLATE/", StringComparison.Ordinal) && !file.EndsWith("config.yml", StringComparison.Ordinal))];
 
     public string Text { get; } = File.ReadAllText(Path.Combine(Repository.Root, path));
 
