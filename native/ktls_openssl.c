@@ -118,8 +118,9 @@ static void* FindSymbol(void* library, const char* soName, const char* name)
     if (symbol == NULL)
     {
         char crypto[80];
-        (void)snprintf(crypto, sizeof(crypto), CRYPTO_LIBRARY "%s", soName + sizeof(SSL_LIBRARY) - 1);
-        void* cryptoLibrary = dlopen(crypto, RTLD_LAZY | RTLD_NOLOAD);
+        const int length = snprintf(crypto, sizeof(crypto), CRYPTO_LIBRARY "%s", soName + sizeof(SSL_LIBRARY) - 1);
+        const bool fits = length > 0 && (size_t)length < sizeof(crypto);
+        void* cryptoLibrary = fits ? dlopen(crypto, RTLD_LAZY | RTLD_NOLOAD) : NULL;
         if (cryptoLibrary != NULL)
         {
             symbol = dlsym(cryptoLibrary, name);

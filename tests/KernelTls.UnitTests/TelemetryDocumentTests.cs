@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using System.Diagnostics.Metrics;
 using System.Diagnostics.Tracing;
 using System.Reflection;
@@ -20,21 +21,22 @@ public class TelemetryDocumentTests
     [Fact]
     public void Instruments()
     {
-        List<string> expected = [];
+        // Other tests load copies of the library, whose meters have the same name.
+        ConcurrentDictionary<string, bool> expected = [];
         using MeterListener listener = new()
         {
             InstrumentPublished = (instrument, _) =>
             {
                 if (instrument.Meter.Name == KtlsMeter.Name)
                 {
-                    expected.Add($"| `{instrument.Name}` | {KindOf(instrument)}, {instrument.Unit} |");
+                    expected[$"| `{instrument.Name}` | {KindOf(instrument)}, {instrument.Unit} |"] = true;
                 }
             },
         };
         RuntimeHelpers.RunClassConstructor(typeof(KtlsMeter).TypeHandle);
         listener.Start();
 
-        AssertRows("## Meter `KernelTls`", expected);
+        AssertRows("## Meter `KernelTls`", expected.Keys);
     }
 
     [Fact]
