@@ -41,8 +41,8 @@ public class UsageTests
     [InlineData("--include names assemblies, and --all means every one: expected one of the two", "weave", "/tmp", "--all", "--include", "a")]
     [InlineData("--undo restores the whole folder: expected no other option", "weave", "/tmp", "--undo", "--dry-run")]
     [InlineData("Unrecognized command or argument '--frob'", "info", "--frob")]
-    [InlineData("Expected one of the commands info, probe, connect, serve, top, bench, weave")]
-    [InlineData("'explain': expected one of the commands info, probe, connect, serve, top, bench, weave", "explain")]
+    [InlineData("Expected one of the commands info, probe, connect, serve, top, bench, run, bundle, weave")]
+    [InlineData("'explain': expected one of the commands info, probe, connect, serve, top, bench, run, bundle, weave", "explain")]
     public async Task What_was_expected_is_said(string expected, params string[] arguments) =>
         (await Ktls.RunAsync(["--json", .. arguments])).AssertFailure(ExitCode.WrongUsage, expected);
 

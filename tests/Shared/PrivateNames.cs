@@ -40,7 +40,10 @@ internal static class PrivateNames
         return [.. names];
     }
 
-    /// <summary>Returns a copy of the library in which the name is another one.</summary>
+    /// <summary>
+    /// Returns a copy of the library in which the name is another one, and the event source has another name as well: a process has one source of
+    /// a name.
+    /// </summary>
     public static byte[] Alter(string library, string name)
     {
         byte[] copy = File.ReadAllBytes(library);
@@ -56,14 +59,10 @@ internal static class PrivateNames
             }
         }
 
-        foreach (CustomAttribute attribute in metadata.CustomAttributes.Select(metadata.GetCustomAttribute).Where(a => NameIn(metadata, a) == name))
-        {
-            int within = metadata.GetBlobBytes(attribute.Value).AsSpan().LastIndexOf(Encoding.UTF8.GetBytes(name));
-            int prefix = metadata.GetBlobReader(attribute.Value).Length < 0x80 ? 1 : 2;
-            places.Add(metadata.GetHeapMetadataOffset(HeapIndex.Blob) + metadata.GetHeapOffset(attribute.Value) + prefix + within);
-        }
-
+        CustomAttribute[] attributes = [.. metadata.CustomAttributes.Select(metadata.GetCustomAttribute)];
+        places.AddRange(attributes.Where(a => NameIn(metadata, a) == name).Select(a => PlaceIn(metadata, a, name)));
         Assert.NotEmpty(places);
+        places.AddRange(attributes.Where(a => Is(metadata, a, "EventSourceAttribute")).Select(a => PlaceIn(metadata, a, nameof(KernelTls))));
         foreach (int place in places.Distinct())
         {
             copy[image.PEHeaders.MetadataStartOffset + place] = (byte)(name[0] == 'x' ? 'y' : 'x');
@@ -71,6 +70,19 @@ internal static class PrivateNames
 
         return copy;
     }
+
+    /// <summary>Returns where a text begins in the value of an attribute.</summary>
+    private static int PlaceIn(MetadataReader metadata, CustomAttribute attribute, string text)
+    {
+        int within = metadata.GetBlobBytes(attribute.Value).AsSpan().LastIndexOf(Encoding.UTF8.GetBytes(text));
+        int prefix = metadata.GetBlobReader(attribute.Value).Length < 0x80 ? 1 : 2;
+        return metadata.GetHeapMetadataOffset(HeapIndex.Blob) + metadata.GetHeapOffset(attribute.Value) + prefix + within;
+    }
+
+    private static bool Is(MetadataReader metadata, CustomAttribute attribute, string type) =>
+        attribute.Constructor.Kind == HandleKind.MemberReference
+        && metadata.GetMemberReference((MemberReferenceHandle)attribute.Constructor).Parent is { Kind: HandleKind.TypeReference } parent
+        && metadata.GetString(metadata.GetTypeReference((TypeReferenceHandle)parent).Name) == type;
 
     private static IEnumerable<string> StringsIn(MetadataReader metadata, byte[] code)
     {
@@ -93,9 +105,7 @@ internal static class PrivateNames
     /// <summary>Returns the name in an attribute <c>UnsafeAccessor</c>, or null if it is another attribute or has no name.</summary>
     private static string? NameIn(MetadataReader metadata, CustomAttribute attribute)
     {
-        if (attribute.Constructor.Kind != HandleKind.MemberReference
-            || metadata.GetMemberReference((MemberReferenceHandle)attribute.Constructor).Parent is not { Kind: HandleKind.TypeReference } parent
-            || metadata.GetString(metadata.GetTypeReference((TypeReferenceHandle)parent).Name) != "UnsafeAccessorAttribute")
+        if (!Is(metadata, attribute, "UnsafeAccessorAttribute"))
         {
             return null;
         }
