@@ -34,16 +34,16 @@ public sealed record ConsumerApp(
     /// <summary>Gets the same application, which only references the package.</summary>
     public static ConsumerApp Broken { get; } = new("broken", "web", "KernelTls.AspNetCore", Program: "Broken.cs");
 
-    /// <summary>Gets a worker with a client of IHttpClientFactory, without a package of ours.</summary>
+    /// <summary>Gets a worker with a client of IHttpClientFactory, without a package of KernelTls.</summary>
     public static ConsumerApp Worker { get; } = new("unchanged-worker", "worker", "Microsoft.Extensions.Http", Program: "Worker.cs");
 
-    /// <summary>Gets a reverse proxy without a package of ours.</summary>
+    /// <summary>Gets a reverse proxy without a package of KernelTls.</summary>
     public static ConsumerApp Forwarder { get; } = new("unchanged-forwarder", "web", "Yarp.ReverseProxy", Program: "Forwarder.cs");
 
-    /// <summary>Gets a console application whose TLS is stock, without a package of ours.</summary>
+    /// <summary>Gets a console application whose TLS is stock, without a package of KernelTls.</summary>
     public static ConsumerApp Stock { get; } = new("unchanged-console", "console", null, Program: "Stock.cs");
 
-    /// <summary>Gets a web application with OpenTelemetry and Application Insights, without a package of ours.</summary>
+    /// <summary>Gets a web application with OpenTelemetry and Application Insights, without a package of KernelTls.</summary>
     public static ConsumerApp Telemetry { get; } = new(
         "unchanged-telemetry",
         "web",

@@ -4,7 +4,7 @@ using KernelTls.Tests;
 namespace KernelTls.PackageTests;
 
 /// <summary>
-/// Tests <c>ktls weave</c> on applications that are published without any package of ours: on OpenSSL here, and in the kernel in the lab's
+/// Tests <c>ktls weave</c> on applications that are published without any package of KernelTls: on OpenSSL here, and in the kernel in the lab's
 /// cells.
 /// </summary>
 [Trait("loop", "outer")]

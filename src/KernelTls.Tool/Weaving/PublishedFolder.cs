@@ -1,3 +1,5 @@
+using KernelTls.Tool.Running;
+
 namespace KernelTls.Tool.Weaving;
 
 /// <summary>A folder that <c>dotnet publish</c> has written.</summary>
@@ -85,18 +87,18 @@ internal sealed class PublishedFolder
         {
             using FileStream stream = File.OpenRead(file);
             byte[] start = new byte[4];
-            if (stream.ReadAtLeast(start, start.Length, throwOnEndOfStream: false) < start.Length || !ProgramFile.IsProgram(start))
+            if (stream.ReadAtLeast(start, start.Length, throwOnEndOfStream: false) < start.Length || !NativeProgram.IsProgram(start))
             {
                 continue;
             }
 
-            byte[] program = File.ReadAllBytes(file);
-            if (ProgramFile.IsSingleFile(program))
+            NativeProgram program = NativeProgram.Read(file);
+            if (program.IsSingleFile)
             {
                 return $"{file} is a single file with the assemblies in it. Publish it without PublishSingleFile.";
             }
 
-            if (ProgramFile.IsNativeAot(program))
+            if (program.IsAheadOfTime)
             {
                 return $"{file} is compiled to native code (NativeAOT) and has no assemblies. Add the package KernelTls.Weave to the project.";
             }
