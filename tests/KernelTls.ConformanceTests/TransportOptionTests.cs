@@ -14,9 +14,9 @@ public class TransportOptionTests
         List<string> refused = Refusals.Collect();
         ConnectionInfo info = new() { KtlsReceive = 1, ProtocolVersion = 0x0304 };
 
-        new TransportOptions(IsServer: false, KtlsExpectNoPadding.Never).ApplyToKernel(sockets.Client, info);
+        SocketOptions.ApplyToKernel(sockets.Client, isServer: false, new KtlsOptions { ExpectNoPadding = KtlsExpectNoPadding.Never }, info);
         Assert.Empty(refused);
-        new TransportOptions(IsServer: false, KtlsExpectNoPadding.Always).ApplyToKernel(sockets.Client, info);
+        SocketOptions.ApplyToKernel(sockets.Client, isServer: false, new KtlsOptions { ExpectNoPadding = KtlsExpectNoPadding.Always }, info);
 
         Assert.StartsWith("TLS_RX_EXPECT_NO_PAD ", Assert.Single(refused), StringComparison.Ordinal);
     }

@@ -132,7 +132,7 @@ public class SendFileTests : KernelTest
             await using TlsPair pair = await TlsPair.ConnectAsync(
                 TlsMode.Kernel, SslProtocols.Tls13, tune: o => o.ZeroCopySendFile = wanted);
             byte[] value = new byte[4];
-            pair.ClientSocket.GetRawSocketOption(TransportOptions.SolTls, TransportOptions.TlsSendZeroCopyReadOnly, value);
+            pair.ClientSocket.GetRawSocketOption(SocketOptions.SolTls, SocketOptions.TlsSendZeroCopyReadOnly, value);
             Assert.Equal(wanted ? 1 : 0, BitConverter.ToInt32(value));
         }
     }

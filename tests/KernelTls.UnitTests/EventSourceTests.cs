@@ -102,7 +102,7 @@ public class EventSourceTests
         using SocketPair pair = await SocketPair.ConnectAsync();
 
         // A socket without the upper layer protocol refuses the option.
-        new TransportOptions(IsServer: true, ZeroCopySendFile: true).ApplyToKernel(pair.Client, new ConnectionInfo { KtlsSend = 1 });
+        SocketOptions.ApplyToKernel(pair.Client, isServer: true, new KtlsOptions { ZeroCopySendFile = true }, new ConnectionInfo { KtlsSend = 1 });
 
         EventWrittenEventArgs written = Assert.Single(listener.Events, e => e.EventName == "SocketOptionRefused");
         Assert.Equal([true, "TLS_TX_ZEROCOPY_RO"], written.Payload!.Take(2));
@@ -120,8 +120,11 @@ public class EventSourceTests
         using Listener listener = new(EventLevel.Warning);
         using SocketPair pair = await SocketPair.ConnectAsync();
 
-        new TransportOptions(IsServer: false, KtlsExpectNoPadding.Always).ApplyToKernel(
-            pair.Client, new ConnectionInfo { KtlsReceive = 1, ProtocolVersion = 0x0304 });
+        SocketOptions.ApplyToKernel(
+            pair.Client,
+            isServer: false,
+            new KtlsOptions { ExpectNoPadding = KtlsExpectNoPadding.Always },
+            new ConnectionInfo { KtlsReceive = 1, ProtocolVersion = 0x0304 });
 
         EventWrittenEventArgs written = Assert.Single(listener.Events, e => e.EventName == "SocketOptionRefused");
         Assert.Equal([false, "TLS_RX_EXPECT_NO_PAD"], written.Payload!.Take(2));

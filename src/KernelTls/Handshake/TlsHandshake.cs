@@ -17,7 +17,6 @@ namespace KernelTls.Handshake;
 internal sealed class TlsHandshake : IDisposable
 {
     private readonly Socket _socket;
-    private readonly TransportOptions _transport;
     private readonly SslStream _stream;
     private readonly KtlsOptions _options;
     private readonly SocketReceiver _receiver;
@@ -39,7 +38,6 @@ internal sealed class TlsHandshake : IDisposable
         Socket socket, SafeTlsContextHandle context, HandshakeSettings settings, SslStream stream, KtlsOptions options)
     {
         _socket = socket;
-        _transport = new TransportOptions(settings.IsServer, options.ExpectNoPadding, options.ZeroCopySendFile);
         _stream = stream;
         _options = options;
         _settings = settings;
@@ -62,7 +60,7 @@ internal sealed class TlsHandshake : IDisposable
         }
         else
         {
-            TransportOptions.MakeNonBlocking(_socket, TlsErrors.CannotAuthenticate);
+            SocketOptions.MakeNonBlocking(_socket, TlsErrors.CannotAuthenticate);
         }
 
         Begin();
@@ -98,7 +96,7 @@ internal sealed class TlsHandshake : IDisposable
     public TlsSession Run()
     {
         bool isLate = IsServer && !WaitForClient();
-        TransportOptions.MakeNonBlocking(_socket, TlsErrors.CannotAuthenticate);
+        SocketOptions.MakeNonBlocking(_socket, TlsErrors.CannotAuthenticate);
         Begin();
         int refusals = 0;
         while (!Step(out NativeStatus wanted))
@@ -371,9 +369,9 @@ internal sealed class TlsHandshake : IDisposable
             _options,
             Platform.Current);
         _handedOver = true;
-        if (_transport.ApplyToKernel(_socket, info))
+        if (SocketOptions.ApplyToKernel(_socket, IsServer, _options, info))
         {
-            session.Receiver.Check(new PaddingCheck(_transport));
+            session.Receiver.Check(new PaddingCheck(IsServer));
         }
 
         return session;

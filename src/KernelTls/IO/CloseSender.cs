@@ -19,7 +19,7 @@ internal sealed class CloseSender(TlsConnection connection, SendGate gate, OpenS
         }
         finally
         {
-            gate.AnswerAndExit();
+            gate.Exit();
         }
     }
 

@@ -9,7 +9,19 @@ namespace KernelTls.IO;
 /// Sends a section of a file: by sendfile(2) if the kernel encrypts, otherwise through a buffer. The caller must have the turn of the
 /// gate.
 /// </summary>
-internal sealed class FileSender(TlsConnection connection, Socket socket, bool kernel, OpenSslWriter openSsl, KernelWriter kernelWriter, SendKeys keys)
+/// <param name="connection">The connection.</param>
+/// <param name="socket">The connection's socket.</param>
+/// <param name="kernel">Whether the kernel encrypts.</param>
+/// <param name="openSsl">Waits for room.</param>
+/// <param name="keys">The key that sends.</param>
+/// <param name="sendBuffer">Sends what was read, in the turn of the caller.</param>
+internal sealed class FileSender(
+    TlsConnection connection,
+    Socket socket,
+    bool kernel,
+    OpenSslWriter openSsl,
+    SendKeys keys,
+    Func<ReadOnlySequence<byte>, CancellationToken, ValueTask> sendBuffer)
 {
     internal const int BufferSize = 128 * 1024;
 
@@ -30,33 +42,32 @@ internal sealed class FileSender(TlsConnection connection, Socket socket, bool k
     /// <summary>Sends all of <paramref name="section"/>, which records when a part of it may have been sent.</summary>
     public async ValueTask SendAsync(FileSection section, CancellationToken cancellationToken)
     {
-        int step = kernel && section.Remaining > SmallStep && HasLargeSegments() ? SmallStep : LargeStep;
+        if (!kernel)
+        {
+            await CopyAsync(section, cancellationToken).ConfigureAwait(false);
+            return;
+        }
+
+        int step = section.Remaining > SmallStep && HasLargeSegments() ? SmallStep : LargeStep;
         int refusals = 0;
         while (section.Remaining > 0)
         {
             cancellationToken.ThrowIfCancellationRequested();
 
             // Steps end on pages. sendfile would move a step that ends within a page in two pieces.
-            long wanted = Math.Min(section.Remaining, step - (section.Position % step));
-            long allowed = keys.AllowNow(wanted);
-            if (!kernel)
-            {
-                await CopyAsync(section, cancellationToken).ConfigureAwait(false);
-                return;
-            }
-
-            if (allowed == 0)
+            long reserved = Math.Min(section.Remaining, step - (section.Position % step));
+            if (!keys.TryReserve(reserved))
             {
                 // Nothing may follow a KeyUpdate that cannot be sent, just as nothing may follow a part of a file.
                 section.HasStarted = true;
-                allowed = await keys.AllowLaterAsync(Math.Min(wanted, SmallStep), cancellationToken).ConfigureAwait(false);
+                reserved = await keys.ReserveAsync(reserved, cancellationToken).ConfigureAwait(false);
             }
 
-            NativeResult result = connection.SendFile(section.File, section.Position, (int)allowed);
+            NativeResult result = connection.SendFile(section.File, section.Position, (int)reserved);
+            keys.Refund(reserved, result.Bytes);
             switch (result.Status)
             {
                 case NativeStatus.Ok when result.Bytes > 0:
-                    keys.Consume(result.Bytes);
                     section.Advance(result.Bytes);
                     refusals = 0;
                     break;
@@ -65,7 +76,7 @@ internal sealed class FileSender(TlsConnection connection, Socket socket, bool k
                 case NativeStatus.WantWrite:
                     refusals = await openSsl.WaitForSendBufferAsync(refusals, cancellationToken).ConfigureAwait(false);
                     break;
-                case NativeStatus.Syscall when TlsErrors.IsOfConnection(result.SysErrno):
+                case NativeStatus.Syscall when TlsErrors.IsConnectionError(result.SysErrno):
                     section.HasStarted = true;
                     throw TlsErrors.Write(result);
                 default:
@@ -85,31 +96,13 @@ internal sealed class FileSender(TlsConnection connection, Socket socket, bool k
             {
                 ReadOnlyMemory<byte> part = await section.ReadAsync(buffer, cancellationToken).ConfigureAwait(false);
                 section.HasStarted = true;
-                for (ReadOnlyMemory<byte> left = part; !left.IsEmpty;)
-                {
-                    ReadOnlyMemory<byte> next = left[..(int)await keys.ReserveAsync(left.Length, cancellationToken).ConfigureAwait(false)];
-                    await WriteAsync(next, cancellationToken).ConfigureAwait(false);
-                    left = left[next.Length..];
-                }
-
+                await sendBuffer(new ReadOnlySequence<byte>(part), cancellationToken).ConfigureAwait(false);
                 section.Advance(part.Length);
             }
         }
         finally
         {
             ArrayPool<byte>.Shared.Return(buffer);
-        }
-    }
-
-    private async ValueTask WriteAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken)
-    {
-        if (kernel)
-        {
-            await kernelWriter.WriteAsync(data, cancellationToken).ConfigureAwait(false);
-        }
-        else
-        {
-            await openSsl.WriteAsync(data, cancellationToken).ConfigureAwait(false);
         }
     }
 

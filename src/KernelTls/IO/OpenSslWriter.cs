@@ -1,3 +1,4 @@
+using System.Buffers;
 using System.Net.Sockets;
 using KernelTls.Interop;
 
@@ -66,6 +67,37 @@ internal sealed class OpenSslWriter(TlsConnection connection, Socket socket, Sen
                 default:
                     throw TlsErrors.Write(result);
             }
+        }
+    }
+
+    /// <summary>Writes all of <paramref name="data"/>, in parts that the key may send. Small segments share records.</summary>
+    public async ValueTask WriteAsync(ReadOnlySequence<byte> data, SendKeys keys, CancellationToken cancellationToken)
+    {
+        if (data.IsSingleSegment)
+        {
+            for (ReadOnlyMemory<byte> left = data.First; !left.IsEmpty;)
+            {
+                ReadOnlyMemory<byte> part = left[..(int)await keys.ReserveAsync(left.Length, cancellationToken).ConfigureAwait(false)];
+                await WriteAsync(part, cancellationToken).ConfigureAwait(false);
+                left = left[part.Length..];
+            }
+
+            return;
+        }
+
+        SegmentCoalescer segments = new(data);
+        try
+        {
+            while (segments.NextLength is > 0 and int wanted)
+            {
+                int length = (int)await keys.ReserveAsync(wanted, cancellationToken).ConfigureAwait(false);
+                await WriteAsync(segments.Next(length), cancellationToken).ConfigureAwait(false);
+            }
+        }
+        finally
+        {
+            // After a failure OpenSSL is not called again, so it no longer uses the buffer.
+            segments.Dispose();
         }
     }
 

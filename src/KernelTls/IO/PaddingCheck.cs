@@ -6,8 +6,8 @@ namespace KernelTls.IO;
 /// Makes the kernel expect padding again on one connection, if <see cref="PaddingWatch"/> says so. The default value does nothing. Used by
 /// the reader only.
 /// </summary>
-/// <param name="options">The options that were applied to the socket.</param>
-internal struct PaddingCheck(TransportOptions options)
+/// <param name="isServer">Whether this end is the server, for the event.</param>
+internal struct PaddingCheck(bool isServer)
 {
     private int _receives = PaddingWatch.ReceivesBetweenQuestions;
 
@@ -25,7 +25,7 @@ internal struct PaddingCheck(TransportOptions options)
         }
         else
         {
-            options.ExpectPadding(socket);
+            SocketOptions.ExpectPadding(socket, isServer);
         }
     }
 }

@@ -10,7 +10,7 @@ namespace KernelTls.IO;
 /// <remarks>
 /// The count is kept here because the kernel has no limit and OpenSSL does not see the records. A write takes one
 /// record for each 16 KiB begun. A write that waited for space in the send buffer may have been split into more
-/// records, so it is charged twice; the default limits leave room for that.
+/// records; the default limits leave room for that.
 /// </remarks>
 internal struct RecordBudget
 {
@@ -39,35 +39,28 @@ internal struct RecordBudget
     /// <summary>Gets the number of records sent with all keys. Can be read without the gate.</summary>
     public readonly long Sent => Volatile.Read(in _sent);
 
-    /// <summary>Returns how many of <paramref name="bytes"/> may be sent now.</summary>
-    public readonly long Allow(long bytes) => Records(bytes) <= _left ? bytes : _left * RecordSize;
+    /// <summary>Returns whether the key has records left for all of <paramref name="bytes"/>.</summary>
+    public readonly bool Allows(long bytes) => Records(bytes) <= _left;
 
-    /// <summary>Reserves the records for all of <paramref name="bytes"/>, or none.</summary>
-    public bool TryReserve(long bytes)
+    /// <summary>Reserves records for as many of <paramref name="bytes"/> as may be sent, and returns how many that is.</summary>
+    public long Reserve(long bytes)
     {
-        long records = Records(bytes);
-        if (records > _left)
-        {
-            return false;
-        }
-
-        _left -= records;
+        long records = Math.Min(Records(bytes), _left);
         Count(records);
-        return true;
+        return Math.Min(bytes, records * RecordSize);
     }
 
-    /// <summary>Counts the records of bytes that were sent.</summary>
-    public void Consume(long bytes)
-    {
-        long records = Records(bytes);
-        _left -= Math.Min(records, _left);
-        Count(records);
-    }
+    /// <summary>Gives back the records of reserved bytes that were not sent.</summary>
+    public void Refund(long reserved, long sent) => Count(Records(sent) - Records(reserved));
 
     /// <summary>Resets the count for a new key.</summary>
     public void Renew() => _left = _limit;
 
-    private void Count(long records) => Volatile.Write(ref _sent, _sent + records);
+    private void Count(long records)
+    {
+        _left -= records;
+        Volatile.Write(ref _sent, _sent + records);
+    }
 
     private static long Records(long bytes) => (bytes + RecordSize - 1) / RecordSize;
 }

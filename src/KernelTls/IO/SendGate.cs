@@ -12,11 +12,15 @@ namespace KernelTls.IO;
 /// middle of a send; what the kernel took of it is unknown, so nothing may follow).
 /// </para>
 /// <para>
-/// Each successful Enter is followed by one <see cref="AnswerAndExit"/>. The turn sets <see cref="IsIntact"/> when nothing is half sent.
+/// Each successful Enter is followed by one <see cref="Exit"/>. The turn sets <see cref="IsIntact"/> when nothing is half sent.
 /// </para>
 /// </remarks>
+/// <param name="exiting">
+/// Is called at the end of each turn, while the gate is open. The gate stays shut until the task completes, because data under the
+/// old key may not follow a KeyUpdate that waits for room. Never throws.
+/// </param>
 [SuppressMessage("Design", "CA1001", Justification = "Nothing is held outside of the process's memory, and a stream may be closed when its session is gone already.")]
-internal sealed class SendGate
+internal sealed class SendGate(Func<Task>? exiting = null)
 {
     private enum State
     {
@@ -28,8 +32,8 @@ internal sealed class SendGate
 
     private readonly SemaphoreSlim _turn = new(1, 1);
     private readonly CancellationTokenSource _disposed = new();
-    private SendKeys? _keys;
     private volatile State _state;
+    private volatile bool _isAnswerDue;
     private Exception? _failure;
 
     /// <summary>Gets the token that is cancelled when the stream is disposed: it ends all waits.</summary>
@@ -50,8 +54,12 @@ internal sealed class SendGate
     /// <summary>Gets or sets a value that indicates whether the present turn leaves nothing half sent. False when a turn begins.</summary>
     public bool IsIntact { get; set; }
 
-    /// <summary>Attaches the keys that the end of each turn serves.</summary>
-    public void Attach(SendKeys keys) => _keys = keys;
+    /// <summary>Gets or sets a value that indicates whether the peer waits for a KeyUpdate. Thread-safe.</summary>
+    public bool IsAnswerDue
+    {
+        get => _isAnswerDue;
+        set => _isAnswerDue = value;
+    }
 
     /// <summary>Takes a turn if no other sender has one.</summary>
     public bool TryEnter() => Enter(TimeSpan.Zero);
@@ -66,29 +74,34 @@ internal sealed class SendGate
         Begin(true);
     }
 
-    /// <summary>
-    /// Sends a KeyUpdate that became due during the turn, and ends the turn. If the send buffer is full, the gate stays shut
-    /// until the KeyUpdate is sent, because data under the old key may not follow it.
-    /// </summary>
-    public void AnswerAndExit()
+    /// <summary>Ends the turn, and any turn that an answer needs which became due as the gate opened.</summary>
+    public void Exit()
     {
-        if (!IsIntact && IsOpen)
+        do
         {
-            _state = State.Broken;
-        }
+            if (!IsIntact && IsOpen)
+            {
+                _state = State.Broken;
+            }
 
-        if (IsOpen)
-        {
-            _keys?.CheckForKeyUpdateRequests();
-        }
+            if (IsOpen && exiting?.Invoke() is { IsCompleted: false } pending)
+            {
+                _ = ExitAfterAsync(pending);
+                return;
+            }
 
-        if (IsAnswerDue)
-        {
-            _ = AnswerAndReleaseAsync();
+            _turn.Release();
         }
-        else
+        while (TryEnterToAnswer());
+    }
+
+    /// <summary>Records that the peer waits for a KeyUpdate. The end of the turn in progress, or of one that begins now, sends it. Thread-safe.</summary>
+    public void RequestAnswer()
+    {
+        _isAnswerDue = true;
+        if (TryEnterToAnswer())
         {
-            Release();
+            Exit();
         }
     }
 
@@ -141,8 +154,6 @@ internal sealed class SendGate
         }
     }
 
-    private bool IsAnswerDue => IsOpen && _keys is { IsAnswerDue: true };
-
     private bool Begin(bool entered)
     {
         if (entered)
@@ -153,20 +164,12 @@ internal sealed class SendGate
         return entered;
     }
 
-    private async Task AnswerAndReleaseAsync()
+    private async Task ExitAfterAsync(Task pending)
     {
-        await _keys!.AnswerAsync().ConfigureAwait(false);
-        Release();
+        await pending.ConfigureAwait(false);
+        Exit();
     }
 
-    /// <summary>Opens the gate, and then checks again: a KeyUpdate that became due just before would otherwise wait for the next turn.</summary>
-    private void Release()
-    {
-        _turn.Release();
-        if (IsAnswerDue && TryEnter())
-        {
-            IsIntact = true;
-            AnswerAndExit();
-        }
-    }
+    /// <summary>Takes a turn that only sends an answer, if one is due.</summary>
+    private bool TryEnterToAnswer() => _isAnswerDue && IsOpen && TryEnter() && (IsIntact = true);
 }

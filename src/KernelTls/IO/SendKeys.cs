@@ -31,7 +31,6 @@ internal sealed class SendKeys
     private readonly KeyUpdates _updates;
     private RecordBudget _budget;
     private long _nextCheck = RecordsBetweenChecks;
-    private volatile bool _isAnswerDue;
 
     /// <param name="gate">The gate of the connection.</param>
     /// <param name="writer">Writes the KeyUpdates.</param>
@@ -45,23 +44,16 @@ internal sealed class SendKeys
         _socket = socket;
         _updates = updates;
         _budget = new RecordBudget(recordLimit);
-        gate.Attach(this);
     }
 
     /// <summary>Gets or sets the function that reads the peer's control records while the application does not read.</summary>
     public Action? DrainControlRecords { get; set; }
 
-    /// <summary>Gets a value that indicates whether the peer's key can be changed. Thread-safe.</summary>
-    public bool CanChangePeerKey => _updates.Receiving;
-
-    /// <summary>Gets a value that indicates whether the peer waits for a KeyUpdate. Thread-safe.</summary>
-    public bool IsAnswerDue => _isAnswerDue;
-
     /// <summary>Gets the number of records sent. The count is an upper bound, as <see cref="RecordBudget"/> explains. Thread-safe.</summary>
     public long RecordsSent => _budget.Sent;
 
     /// <summary>Gets a value that indicates whether the answer must precede data. If no answer is possible, data is sent under the key that the peer knows.</summary>
-    private bool AnswerGoesFirst => _isAnswerDue && _updates.Sending;
+    private bool AnswerGoesFirst => _gate.IsAnswerDue && _updates.Sending;
 
     /// <summary>Sends a KeyUpdate after the write in progress. Later data uses the new key. Thread-safe.</summary>
     /// <param name="requestPeer">Whether to ask the peer to change its key, too.</param>
@@ -89,56 +81,29 @@ internal sealed class SendKeys
         }
         finally
         {
-            _gate.AnswerAndExit();
+            _gate.Exit();
         }
     }
 
-    /// <summary>Records that the peer requested a KeyUpdate, and sends it now or after the send in progress. Thread-safe.</summary>
-    public void RequestAnswer()
+    /// <summary>
+    /// Serves the peer at the end of a turn: reads its control records from time to time, and answers if it waits for a KeyUpdate.
+    /// Never throws.
+    /// </summary>
+    public Task EndTurnAsync()
     {
-        _isAnswerDue = true;
-        if (_gate.TryEnter())
-        {
-            _gate.IsIntact = true;
-            _gate.AnswerAndExit();
-        }
+        CheckForKeyUpdateRequests();
+        return _gate.IsOpen && _gate.IsAnswerDue ? AnswerAsync() : Task.CompletedTask;
     }
 
-    /// <summary>Answers the peer. Never throws: an error becomes the failure of the connection.</summary>
-    public async Task AnswerAsync()
+    /// <summary>
+    /// Reserves records for all of <paramref name="bytes"/>. Returns <see langword="false"/>, and reserves none, if something must be
+    /// waited for or the gate is shut: <see cref="ReserveAsync"/> tells.
+    /// </summary>
+    public bool TryReserve(long bytes)
     {
-        _isAnswerDue = false;
-        try
-        {
-            await _writer.WaitUntilWritableAsync(_gate.Disposed).ConfigureAwait(false);
-
-            // If only half of a handshake message has arrived, the read that takes the rest requests the answer again.
-            await TryUpdateAsync(requestPeer: false, KeyUpdateCause.Peer).ConfigureAwait(false);
-        }
-        catch (Exception e)
-        {
-            _gate.Abandon(_updates.Sending || e is KtlsRekeyException ? e : TlsErrors.Rekey(e));
-        }
+        CheckForKeyUpdateRequests();
+        return _gate.IsOpen && !AnswerGoesFirst && _budget.Allows(bytes) && _budget.Reserve(bytes) == bytes;
     }
-
-    /// <summary>Lets the receiver read a KeyUpdate that requests an answer, unless a read is pending.</summary>
-    public void CheckForKeyUpdateRequests()
-    {
-        if (_budget.Sent >= _nextCheck && _gate.IsOpen)
-        {
-            _nextCheck = _budget.Sent + RecordsBetweenChecks;
-            DrainControlRecords?.Invoke();
-        }
-    }
-
-    /// <summary>Reserves records for all of <paramref name="bytes"/>. Returns <see langword="false"/>, and reserves none, if the key has too few left.</summary>
-    public bool TryReserve(long bytes) => _budget.TryReserve(bytes);
-
-    /// <summary>Returns whether all of <paramref name="bytes"/> may be sent before a KeyUpdate. The caller then calls <see cref="Consume"/>.</summary>
-    public bool Allows(long bytes) => !AnswerGoesFirst && _budget.Allow(bytes) == bytes;
-
-    /// <summary>Counts the records of bytes that were sent after <see cref="Allows"/> or <see cref="AllowNow"/>.</summary>
-    public void Consume(long bytes) => _budget.Consume(bytes);
 
     /// <summary>
     /// Reserves records for as many of <paramref name="bytes"/> as may be sent next, and returns how many that is. An answer to the
@@ -154,19 +119,28 @@ internal sealed class SendKeys
     public long Reserve(long bytes)
     {
         long reserved = ReserveNow(bytes);
-        return reserved > 0 ? reserved : ReserveLater(bytes);
+        if (reserved == 0)
+        {
+            SocketTimeouts.Within(
+                _socket.SendTimeout,
+                TlsErrors.CannotWrite,
+                async limit => reserved = await ReserveLaterAsync(bytes, limit).ConfigureAwait(false));
+        }
+
+        return reserved;
     }
 
-    /// <summary>Returns how many of <paramref name="bytes"/> may be sent now, or 0 if a KeyUpdate must be sent first. The caller then calls <see cref="Consume"/>.</summary>
-    public long AllowNow(long bytes)
+    /// <summary>Gives back the records of reserved bytes that were not sent.</summary>
+    public void Refund(long reserved, long sent) => _budget.Refund(reserved, sent);
+
+    private long ReserveNow(long bytes)
     {
         CheckForKeyUpdateRequests();
         _gate.ThrowIfAbandoned();
-        return AnswerGoesFirst ? 0 : _budget.Allow(bytes);
+        return AnswerGoesFirst ? 0 : _budget.Reserve(Math.Min(bytes, MaxBytesBetweenAnswers));
     }
 
-    /// <summary>Sends the KeyUpdate that is due, and returns how many of <paramref name="bytes"/> may be sent then. The caller then calls <see cref="Consume"/>.</summary>
-    public async ValueTask<long> AllowLaterAsync(long bytes, CancellationToken cancellationToken)
+    private async ValueTask<long> ReserveLaterAsync(long bytes, CancellationToken cancellationToken)
     {
         if (AnswerGoesFirst)
         {
@@ -175,36 +149,42 @@ internal sealed class SendKeys
             _gate.ThrowIfNotOpen();
         }
 
-        if (_budget.Allow(bytes) == 0)
+        bytes = Math.Min(bytes, MaxBytesBetweenAnswers);
+        long reserved = _budget.Reserve(bytes);
+        if (reserved == 0)
         {
             await RenewAsync(cancellationToken).ConfigureAwait(false);
+            reserved = _budget.Reserve(bytes);
         }
 
-        return _budget.Allow(bytes);
-    }
-
-    private long ReserveNow(long bytes)
-    {
-        long allowed = AllowNow(Math.Min(bytes, MaxBytesBetweenAnswers));
-        _budget.Consume(allowed);
-        return allowed;
-    }
-
-    private long ReserveLater(long bytes)
-    {
-        long reserved = 0;
-        SocketTimeouts.Within(
-            _socket.SendTimeout,
-            TlsErrors.CannotWrite,
-            async limit => reserved = await ReserveLaterAsync(bytes, limit).ConfigureAwait(false));
         return reserved;
     }
 
-    private async ValueTask<long> ReserveLaterAsync(long bytes, CancellationToken cancellationToken)
+    /// <summary>Lets the receiver read a KeyUpdate that requests an answer, unless a read is pending.</summary>
+    private void CheckForKeyUpdateRequests()
     {
-        long allowed = await AllowLaterAsync(Math.Min(bytes, MaxBytesBetweenAnswers), cancellationToken).ConfigureAwait(false);
-        _budget.Consume(allowed);
-        return allowed;
+        if (_budget.Sent >= _nextCheck && _gate.IsOpen)
+        {
+            _nextCheck = _budget.Sent + RecordsBetweenChecks;
+            DrainControlRecords?.Invoke();
+        }
+    }
+
+    /// <summary>Answers the peer. Never throws: an error becomes the failure of the connection.</summary>
+    private async Task AnswerAsync()
+    {
+        _gate.IsAnswerDue = false;
+        try
+        {
+            await _writer.WaitUntilWritableAsync(_gate.Disposed).ConfigureAwait(false);
+
+            // If only half of a handshake message has arrived, the read that takes the rest requests the answer again.
+            await TryUpdateAsync(requestPeer: false, KeyUpdateCause.Peer).ConfigureAwait(false);
+        }
+        catch (Exception e)
+        {
+            _gate.Abandon(_updates.Sending || e is KtlsRekeyException ? e : TlsErrors.Rekey(e));
+        }
     }
 
     private async Task RenewAsync(CancellationToken cancellationToken)

@@ -106,7 +106,7 @@ internal static class TlsErrors
     /// <summary>
     /// Returns true if errno describes a connection error rather than a file error. (sendfile reports both.)
     /// </summary>
-    public static bool IsOfConnection(int errno) => ToSocketError(errno) != SocketError.SocketError;
+    public static bool IsConnectionError(int errno) => ToSocketError(errno) != SocketError.SocketError;
 
     public static KtlsRekeyException Rekey(Exception? inner) =>
         new(KtlsRekeyFailure.NotSupported, "The peer changed its TLS 1.3 keys (KeyUpdate), and this kernel or OpenSSL cannot change keys that the kernel "

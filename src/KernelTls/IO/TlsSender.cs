@@ -12,11 +12,10 @@ internal sealed class TlsSender
 {
     private readonly Socket _socket;
     private readonly bool _kernel;
-    private readonly SendGate _gate = new();
+    private readonly SendGate _gate;
     private readonly SendKeys _keys;
     private readonly KernelWriter _kernelWriter;
     private readonly OpenSslWriter _openSsl;
-    private readonly OpenSslSender _openSslSender;
     private readonly FileSender _files;
     private readonly CloseSender _closing;
     private readonly SendFailures _failures;
@@ -31,11 +30,11 @@ internal sealed class TlsSender
     {
         _socket = socket;
         _kernel = kernel;
+        _gate = new SendGate(() => _keys!.EndTurnAsync());
         _openSsl = new OpenSslWriter(connection, socket, _gate);
         _kernelWriter = new KernelWriter(socket);
         _keys = new SendKeys(_gate, _openSsl, socket, keyUpdates, recordLimit);
-        _openSslSender = new OpenSslSender(_openSsl, _keys);
-        _files = new FileSender(connection, socket, kernel, _openSsl, _kernelWriter, _keys);
+        _files = new FileSender(connection, socket, kernel, _openSsl, _keys, SendInTurnAsync);
         _closing = new CloseSender(connection, _gate, _openSsl);
         _failures = new SendFailures(kernel, _gate);
     }
@@ -69,37 +68,28 @@ internal sealed class TlsSender
     public ValueTask SendAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken)
     {
         BeginWrite();
-        if (cancellationToken.IsCancellationRequested)
+        if (!TryBeginTurn(data.Length, out bool hasTurn, cancellationToken))
         {
-            EndWrite();
-            return ValueTask.FromCanceled(cancellationToken);
+            return SendLaterAsync(new ReadOnlySequence<byte>(data), hasTurn, cancellationToken);
         }
 
-        if (!_kernel || !_gate.TryEnter())
+        int sent;
+        try
         {
-            return SendLaterAsync(new ReadOnlySequence<byte>(data), hasTurn: false, cancellationToken);
+            sent = data.IsEmpty ? 0 : _kernelWriter.WriteNow(data.Span);
+        }
+        catch (Exception e)
+        {
+            return EndTurn(e);
         }
 
-        int sent = 0;
-        if (_gate.IsOpen && _keys.TryReserve(data.Length))
+        if (sent == data.Length)
         {
-            try
-            {
-                sent = data.IsEmpty ? 0 : _kernelWriter.WriteNow(data.Span);
-            }
-            catch (Exception e)
-            {
-                return EndTurn(e);
-            }
-
-            if (sent == data.Length)
-            {
-                return EndTurn(failure: null);
-            }
+            return EndTurn(failure: null);
         }
 
-        // The rest is reserved again, because the cut may have made it take more records than were counted.
-        return SendLaterAsync(new ReadOnlySequence<byte>(data[sent..]), hasTurn: true, cancellationToken);
+        _keys.Refund(data.Length, sent);
+        return SendLaterAsync(new ReadOnlySequence<byte>(data[sent..]), hasTurn, cancellationToken);
     }
 
     /// <summary>Sends all of <paramref name="data"/>, with kernel TLS in one system call, so that small segments share full records.</summary>
@@ -111,36 +101,22 @@ internal sealed class TlsSender
         }
 
         BeginWrite();
-        if (cancellationToken.IsCancellationRequested)
+        if (!TryBeginTurn(data.Length, out bool hasTurn, cancellationToken))
         {
-            EndWrite();
-            return ValueTask.FromCanceled(cancellationToken);
+            return SendLaterAsync(data, hasTurn, cancellationToken);
         }
 
-        if (!_kernel || !_gate.TryEnter())
+        ReadOnlySequence<byte> rest;
+        try
         {
-            return SendLaterAsync(data, hasTurn: false, cancellationToken);
+            rest = WriteNow(data);
+        }
+        catch (Exception e)
+        {
+            return EndTurn(e);
         }
 
-        ReadOnlySequence<byte> rest = data;
-        if (_gate.IsOpen && _keys.Allows(data.Length))
-        {
-            try
-            {
-                rest = WriteNow(data);
-            }
-            catch (Exception e)
-            {
-                return EndTurn(e);
-            }
-
-            if (rest.IsEmpty)
-            {
-                return EndTurn(failure: null);
-            }
-        }
-
-        return SendLaterAsync(rest, hasTurn: true, cancellationToken);
+        return rest.IsEmpty ? EndTurn(failure: null) : SendLaterAsync(rest, hasTurn, cancellationToken);
     }
 
     /// <summary>Sends all of <paramref name="data"/>; blocks until then. The socket's SendTimeout limits each wait.</summary>
@@ -176,7 +152,7 @@ internal sealed class TlsSender
             }
             finally
             {
-                _gate.AnswerAndExit();
+                _gate.Exit();
             }
         }
         catch (Exception e) when (_failures.Translate(e) is var translated && translated != e)
@@ -205,7 +181,7 @@ internal sealed class TlsSender
             finally
             {
                 _gate.IsIntact = section.Remaining == 0 || !section.HasStarted;
-                _gate.AnswerAndExit();
+                _gate.Exit();
             }
         }
         catch (Exception e) when (_failures.Translate(e) is var translated && translated != e)
@@ -231,8 +207,8 @@ internal sealed class TlsSender
         }
     }
 
-    /// <inheritdoc cref="SendKeys.RequestAnswer"/>
-    public void AnswerKeyUpdate() => _keys.RequestAnswer();
+    /// <inheritdoc cref="SendGate.RequestAnswer"/>
+    public void AnswerKeyUpdate() => _gate.RequestAnswer();
 
     /// <inheritdoc cref="OpenSslWriter.SelectCertificate"/>
     public Action? SelectCertificate
@@ -251,7 +227,7 @@ internal sealed class TlsSender
         }
         finally
         {
-            _gate.AnswerAndExit();
+            _gate.Exit();
         }
     }
 
@@ -277,7 +253,7 @@ internal sealed class TlsSender
             }
             finally
             {
-                _gate.AnswerAndExit();
+                _gate.Exit();
             }
         }
         finally
@@ -308,11 +284,18 @@ internal sealed class TlsSender
 
     private void EndWrite() => Volatile.Write(ref _writing, 0);
 
+    /// <summary>Takes a turn and reserves records for all of a write, if the kernel encrypts and neither must be waited for.</summary>
+    private bool TryBeginTurn(long bytes, out bool hasTurn, CancellationToken cancellationToken)
+    {
+        hasTurn = _kernel && !cancellationToken.IsCancellationRequested && _gate.TryEnter();
+        return hasTurn && _keys.TryReserve(bytes);
+    }
+
     /// <summary>Ends the turn of a write that did not have to wait.</summary>
     private ValueTask EndTurn(Exception? failure)
     {
         _gate.IsIntact = failure is null;
-        _gate.AnswerAndExit();
+        _gate.Exit();
         EndWrite();
         return failure is null ? default : ValueTask.FromException(_failures.Translate(failure));
     }
@@ -331,20 +314,12 @@ internal sealed class TlsSender
             try
             {
                 _gate.ThrowIfNotOpen();
-                if (_kernel)
-                {
-                    await SendSegmentsAsync(data, cancellationToken).ConfigureAwait(false);
-                }
-                else
-                {
-                    await _openSslSender.SendAsync(data, cancellationToken).ConfigureAwait(false);
-                }
-
+                await SendInTurnAsync(data, cancellationToken).ConfigureAwait(false);
                 _gate.IsIntact = true;
             }
             finally
             {
-                _gate.AnswerAndExit();
+                _gate.Exit();
             }
         }
         catch (Exception e) when (_failures.Translate(e) is var translated && translated != e)
@@ -356,6 +331,9 @@ internal sealed class TlsSender
             EndWrite();
         }
     }
+
+    private ValueTask SendInTurnAsync(ReadOnlySequence<byte> data, CancellationToken cancellationToken) =>
+        _kernel ? SendSegmentsAsync(data, cancellationToken) : _openSsl.WriteAsync(data, _keys, cancellationToken);
 
     /// <summary>
     /// Sends a segment, or 64 KiB of it, by Socket.SendAsync, which waits for room. The segments after it share records again,
@@ -374,22 +352,22 @@ internal sealed class TlsSender
             first = first[..(int)await _keys.ReserveAsync(first.Length, cancellationToken).ConfigureAwait(false)];
             await _kernelWriter.WriteAsync(first, cancellationToken).ConfigureAwait(false);
             data = data.Slice(first.Length);
-            if (_keys.Allows(data.Length))
+            if (_keys.TryReserve(data.Length))
             {
                 data = WriteNow(data);
             }
         }
     }
 
-    /// <summary>Writes as much as the socket has room for, without waiting. Returns the rest.</summary>
+    /// <summary>Writes as much as the socket has room for, without waiting, and returns the rest. Records for all of it must be reserved.</summary>
     private ReadOnlySequence<byte> WriteNow(ReadOnlySequence<byte> data)
     {
         while (!data.IsEmpty)
         {
             long sent = _kernelWriter.WriteNow(data, out long offered);
-            _keys.Consume(sent);
+            _keys.Refund(data.Length, sent);
             data = data.Slice(sent);
-            if (sent < offered)
+            if (sent < offered || !_keys.TryReserve(data.Length))
             {
                 break;
             }

@@ -10,7 +10,7 @@ namespace KernelTls.IO;
 /// None of them changes the data that is sent or received. If a socket refuses one, an event is written, and the
 /// connection continues without it.
 /// </remarks>
-internal readonly record struct TransportOptions(bool IsServer, KtlsExpectNoPadding ExpectNoPadding = KtlsExpectNoPadding.Automatic, bool ZeroCopySendFile = false)
+internal static class SocketOptions
 {
     internal const int SolTls = 282;
     internal const int TlsSendZeroCopyReadOnly = 3;
@@ -41,48 +41,48 @@ internal readonly record struct TransportOptions(bool IsServer, KtlsExpectNoPadd
 
     /// <summary>Applies the options that the kernel accepts once it has the keys of a direction.</summary>
     /// <returns>Whether the kernel expects no padding until <see cref="PaddingWatch"/> says otherwise.</returns>
-    public bool ApplyToKernel(Socket socket, in ConnectionInfo info)
+    public static bool ApplyToKernel(Socket socket, bool isServer, KtlsOptions options, in ConnectionInfo info)
     {
-        if (ZeroCopySendFile && info.KtlsSend != 0)
+        if (options.ZeroCopySendFile && info.KtlsSend != 0)
         {
-            Set(socket, SolTls, TlsSendZeroCopyReadOnly, 1, "TLS_TX_ZEROCOPY_RO");
+            Set(socket, isServer, TlsSendZeroCopyReadOnly, 1, "TLS_TX_ZEROCOPY_RO");
         }
 
         // TLS 1.3 only: other versions have no padding.
-        if (ExpectNoPadding == KtlsExpectNoPadding.Never || info.KtlsReceive == 0 || info.ProtocolVersion != Tls13)
+        if (options.ExpectNoPadding == KtlsExpectNoPadding.Never || info.KtlsReceive == 0 || info.ProtocolVersion != Tls13)
         {
             return false;
         }
 
-        bool isAutomatic = ExpectNoPadding == KtlsExpectNoPadding.Automatic;
+        bool isAutomatic = options.ExpectNoPadding == KtlsExpectNoPadding.Automatic;
         if (!Platform.Current.CanExpectNoPadding)
         {
             if (!isAutomatic)
             {
-                KtlsEventSource.Log.SocketOptionRefused(IsServer, ExpectNoPad, nameof(SocketError.OperationNotSupported));
+                KtlsEventSource.Log.SocketOptionRefused(isServer, ExpectNoPad, nameof(SocketError.OperationNotSupported));
             }
 
             return false;
         }
 
         return (!isAutomatic || PaddingWatch.Shared.ExpectsNone)
-            && Set(socket, SolTls, TlsReceiveExpectNoPad, 1, ExpectNoPad)
+            && Set(socket, isServer, TlsReceiveExpectNoPad, 1, ExpectNoPad)
             && isAutomatic;
     }
 
     /// <summary>Makes the kernel expect padding again.</summary>
-    public void ExpectPadding(Socket socket) => Set(socket, SolTls, TlsReceiveExpectNoPad, 0, ExpectNoPad);
+    public static void ExpectPadding(Socket socket, bool isServer) => Set(socket, isServer, TlsReceiveExpectNoPad, 0, ExpectNoPad);
 
-    private bool Set(Socket socket, int level, int name, int value, string text)
+    private static bool Set(Socket socket, bool isServer, int name, int value, string text)
     {
         try
         {
-            socket.SetRawSocketOption(level, name, BitConverter.GetBytes(value));
+            socket.SetRawSocketOption(SolTls, name, BitConverter.GetBytes(value));
             return true;
         }
         catch (SocketException e)
         {
-            KtlsEventSource.Log.SocketOptionRefused(IsServer, text, e.SocketErrorCode.ToString());
+            KtlsEventSource.Log.SocketOptionRefused(isServer, text, e.SocketErrorCode.ToString());
             return false;
         }
     }
