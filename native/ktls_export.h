@@ -34,17 +34,10 @@ typedef struct KtlsSession KtlsSession;
 
 /* ---------------------------------------------------------------- library */
 
-/* Bits of KtlsLibraryInfo.capabilities. A bit is clear if the loaded libssl lacks the symbol or feature. */
-#define KTLS_CAP_KTLS 0x1            /* built with enable-ktls: supports BIO_CTRL_GET_KTLS_* and SSL_OP_ENABLE_KTLS */
-#define KTLS_CAP_KEY_UPDATE 0x2      /* SSL_key_update and SSL_get_key_update_type */
-#define KTLS_CAP_SENDFILE 0x4        /* SSL_sendfile */
-#define KTLS_CAP_CLIENT_HELLO_CB 0x8 /* SSL_CTX_set_client_hello_cb and SSL_client_hello_get0_* */
-#define KTLS_CAP_POST_HANDSHAKE_AUTH 0x10 /* SSL_verify_client_post_handshake and related functions */
-
 typedef struct KtlsLibraryInfo
 {
     int64_t openSslVersion;    /* OpenSSL_version_num(): 0xMNN00PP0 */
-    int32_t capabilities;      /* KTLS_CAP_* */
+    int32_t hasKtls;           /* 1: built with enable-ktls: BIO_CTRL_GET_KTLS_* and SSL_OP_ENABLE_KTLS */
     uint8_t versionText[128];  /* OpenSSL_version(0), NUL-terminated */
     uint8_t soName[64];        /* file name of the image, NUL-terminated */
     uint8_t missingSymbol[64]; /* after ENOSYS: first missing required symbol, otherwise empty */
@@ -154,8 +147,8 @@ _Static_assert(sizeof(KtlsContextOptions) == 104, "mirrored by the managed side"
  * NULL. A server may have no certificate: a server that pauses gets it from the context that it switches to.
  * EINVAL is also returned for a client without KTLS_FLAG_VERIFY_PEER, for an unknown flag, for a flag or member of the
  * other role, and for KTLS_FLAG_SEND_ONLY together with KTLS_FLAG_RECEIVE_ONLY.
- * ENOSYS is also returned for KTLS_FLAG_PAUSE_AT_CLIENT_HELLO without KTLS_CAP_CLIENT_HELLO_CB, and for
- * KTLS_FLAG_POST_HANDSHAKE_AUTH without KTLS_CAP_POST_HANDSHAKE_AUTH.
+ * ENOSYS is also returned for KTLS_FLAG_PAUSE_AT_CLIENT_HELLO and KTLS_FLAG_POST_HANDSHAKE_AUTH if the loaded libssl
+ * lacks the functions that they need.
  * The status is TLS_ERROR if OpenSSL rejected an option. openSslError identifies the option (bad cipher string, key
  * mismatch, ...). It is 0 if signatureAlgorithms was rejected. */
 KTLS_EXPORT int32_t
@@ -399,8 +392,8 @@ KTLS_EXPORT int32_t KtlsNative_SendFile(
  * this function has the verify callback. No ticket follows the response: a resumed session has the certificate of the
  * handshake, or none.
  *
- * Returns EINVAL on a client; EPIPE if Shutdown preceded the first call; ENOTSUP without TLS 1.3 or without
- * KTLS_CAP_POST_HANDSHAKE_AUTH; EBUSY, with nothing sent, while a KeyUpdate is due or a Write waits for send buffer
+ * Returns EINVAL on a client; EPIPE if Shutdown preceded the first call; ENOTSUP without TLS 1.3 or without the
+ * functions of OpenSSL; EBUSY, with nothing sent, while a KeyUpdate is due or a Write waits for send buffer
  * space: complete it first. */
 KTLS_EXPORT int32_t KtlsNative_RequestCertificate(
     KtlsConnection* connection, int32_t socket, KtlsVerifyCallback verify, intptr_t state, KtlsResult* result);
@@ -492,13 +485,10 @@ KTLS_EXPORT void KtlsNative_SessionFree(KtlsSession* session);
 
 typedef struct KtlsSocketInfo
 {
-    int32_t ulp;         /* upper layer protocol: 1: "tls"; 0: none; 2: another one */
     int32_t sendConf;    /* KTLS_CONF_* */
     int32_t receiveConf; /* KTLS_CONF_* */
     int32_t version;     /* 0x0303 or 0x0304, 0 unknown */
     int32_t cipher;      /* TLS_CIPHER_*: 51 GCM128, 52 GCM256, 53 CCM128, 54 ChaCha20; 0 unknown */
-    int32_t maxSegment;  /* TCP_MAXSEG in bytes, 0 unknown */
-    uint8_t ulpName[32]; /* NUL-terminated, empty for none */
 } KtlsSocketInfo;
 
 /* Reads TCP_ULP, TLS_TX and TLS_RX with getsockopt (without key material), and TLS_INFO with sock_diag if permitted. */
@@ -545,9 +535,8 @@ typedef enum
     KTLS_WAIT_READABLE = 2, /* or the peer has shut down its sending direction */
 } KtlsWait;
 
-/* Creates a poller. *poller is a file descriptor. The caller must close it with KtlsNative_PollerClose. */
+/* Creates a poller. *poller is a file descriptor, which the caller closes with close(2). */
 KTLS_EXPORT int32_t KtlsNative_PollerCreate(int32_t* poller);
-KTLS_EXPORT void KtlsNative_PollerClose(int32_t poller);
 
 /* Arms a socket: KtlsNative_PollerWait reports token once when the socket is ready for one of the KtlsWait flags in
  * wait, or has failed. The token must not be negative. If the socket is already armed, its previous token is replaced
@@ -564,7 +553,7 @@ KTLS_EXPORT int32_t KtlsNative_PollerDisarm(int32_t poller, int32_t socket);
 KTLS_EXPORT int32_t KtlsNative_PollerWatchPeer(int32_t poller, int32_t socket, int64_t token);
 
 /* Blocks until at least one token is reported. *count is set to the number of tokens, 1 to capacity (1 to 256).
- * KtlsNative_PollerClose does not wake it: to end a waiting thread, arm a writable socket. */
+ * Closing the poller does not wake it: to end a waiting thread, arm a writable socket. */
 KTLS_EXPORT int32_t KtlsNative_PollerWait(int32_t poller, int64_t* tokens, int32_t capacity, int32_t* count);
 
 #endif

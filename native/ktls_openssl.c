@@ -217,28 +217,6 @@ static bool HasKtls(const KtlsOpenSsl* api)
     return has;
 }
 
-static int32_t GetCapabilities(const KtlsOpenSsl* api)
-{
-    int32_t capabilities = HasKtls(api) ? KTLS_CAP_KTLS : 0;
-    if (api->SSL_key_update != NULL && api->SSL_get_key_update_type != NULL)
-    {
-        capabilities |= KTLS_CAP_KEY_UPDATE;
-    }
-    if (api->SSL_sendfile != NULL)
-    {
-        capabilities |= KTLS_CAP_SENDFILE;
-    }
-    if (KtlsOpenSsl_HasClientHelloCallback(api))
-    {
-        capabilities |= KTLS_CAP_CLIENT_HELLO_CB;
-    }
-    if (KtlsOpenSsl_HasPostHandshakeAuth(api))
-    {
-        capabilities |= KTLS_CAP_POST_HANDSHAKE_AUTH;
-    }
-    return capabilities;
-}
-
 /* The library stays open, because unloading OpenSSL is not safe (exit handlers, thread-local data). */
 static int32_t Bind(unsigned long runtimeVersion, KtlsOpenSsl* table, KtlsLibraryInfo* info)
 {
@@ -270,7 +248,7 @@ static int32_t Bind(unsigned long runtimeVersion, KtlsOpenSsl* table, KtlsLibrar
         KtlsOpenSsl_ClearErrors(table);
         return ENOMEM;
     }
-    info->capabilities = GetCapabilities(table);
+    info->hasKtls = HasKtls(table) ? 1 : 0;
     KtlsOpenSsl_ClearErrors(table);
     return 0;
 }

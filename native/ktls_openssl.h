@@ -323,7 +323,6 @@ typedef long (*KtlsBioControl)(BIO* bio, int command, long argument, void* point
     REQUIRED(int, SSL_pending, (const SSL* ssl))                                                                       \
     OPTIONAL(int, SSL_key_update, (SSL* ssl, int type))                                                                \
     OPTIONAL(int, SSL_get_key_update_type, (const SSL* ssl))                                                           \
-    OPTIONAL(intptr_t, SSL_sendfile, (SSL* ssl, int descriptor, int64_t offset, size_t size, int flags))               \
     REQUIRED(void, BIO_set_callback_ex, (BIO * bio, KtlsBioCallback callback))                                         \
     REQUIRED(void, BIO_set_callback_arg, (BIO * bio, char* argument))                                                  \
     REQUIRED(char*, BIO_get_callback_arg, (const BIO* bio))                                                            \

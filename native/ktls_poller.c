@@ -36,14 +36,6 @@ int32_t KtlsNative_PollerCreate(int32_t* poller)
     return *poller >= 0 ? 0 : errno;
 }
 
-void KtlsNative_PollerClose(int32_t poller)
-{
-    if (poller >= 0)
-    {
-        (void)close(poller);
-    }
-}
-
 int32_t KtlsNative_PollerArm(int32_t poller, int32_t socket, int32_t wait, int64_t token)
 {
     if (token < 0 || wait < KTLS_WAIT_WRITABLE || wait > (KTLS_WAIT_WRITABLE | KTLS_WAIT_READABLE))

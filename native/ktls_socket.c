@@ -28,20 +28,15 @@ enum
     TCP_INFO_SIZE = 216
 };
 
-static int32_t ReadUlp(int32_t socket, KtlsSocketInfo* info)
+/* Reads the name of the upper layer protocol: empty for none. */
+static int32_t ReadUlp(int32_t socket, char name[static ULP_NAME_MAX + 1])
 {
-    char name[ULP_NAME_MAX + 1] = {0};
+    memset(name, 0, ULP_NAME_MAX + 1);
     socklen_t length = ULP_NAME_MAX;
     if (getsockopt(socket, IPPROTO_TCP, TCP_ULP_OPTION, name, &length) != 0)
     {
         return errno == ENOPROTOOPT ? 0 : errno; /* kernel without upper layer protocols */
     }
-    if (length == 0 || name[0] == '\0')
-    {
-        return 0;
-    }
-    memcpy(info->ulpName, name, ULP_NAME_MAX);
-    info->ulp = strcmp(name, "tls") == 0 ? 1 : 2;
     return 0;
 }
 
@@ -151,19 +146,20 @@ int32_t KtlsNative_GetLayer(int32_t socket, int32_t* layer)
         return EINVAL;
     }
     *layer = KTLS_LAYER_NONE;
-    KtlsSocketInfo info;
-    memset(&info, 0, sizeof(info));
-    int32_t error = ReadUlp(socket, &info);
+    char ulp[ULP_NAME_MAX + 1];
+    int32_t error = ReadUlp(socket, ulp);
     if (error != 0)
     {
         return error;
     }
-    if (info.ulp != 0)
+    if (ulp[0] != '\0')
     {
-        bool hasKey = info.ulp == 1 && (ReadDirection(socket, TLS_TX, &info) || ReadDirection(socket, TLS_RX, &info));
-        *layer = hasKey                                            ? KTLS_LAYER_TLS
-                 : strcmp((const char*)info.ulpName, "mptcp") == 0 ? KTLS_LAYER_MPTCP
-                                                                   : KTLS_LAYER_ULP;
+        KtlsSocketInfo info;
+        bool hasKey = strcmp(ulp, "tls") == 0 &&
+                      (ReadDirection(socket, TLS_TX, &info) || ReadDirection(socket, TLS_RX, &info));
+        *layer = hasKey                      ? KTLS_LAYER_TLS
+                 : strcmp(ulp, "mptcp") == 0 ? KTLS_LAYER_MPTCP
+                                             : KTLS_LAYER_ULP;
     }
     else if (KtlsSocket_IsInSockmap(socket))
     {
@@ -179,21 +175,11 @@ int32_t KtlsNative_GetSocketInfo(int32_t socket, KtlsSocketInfo* info)
         return EINVAL;
     }
     memset(info, 0, sizeof(*info));
-    int32_t error = ReadUlp(socket, info);
-    if (error != 0)
+    char ulp[ULP_NAME_MAX + 1];
+    int32_t error = ReadUlp(socket, ulp);
+    if (error != 0 || strcmp(ulp, "tls") != 0)
     {
         return error;
-    }
-
-    int segment = 0;
-    socklen_t length = sizeof(segment);
-    if (getsockopt(socket, IPPROTO_TCP, TCP_MAXSEG, &segment, &length) == 0)
-    {
-        info->maxSegment = segment;
-    }
-    if (info->ulp != 1)
-    {
-        return 0;
     }
 
     /* Old kernels have no getsockopt for TLS_RX. sock_diag, if permitted, overrides these values. */

@@ -65,8 +65,7 @@ static void Arguments(void)
     CHECK_EQ(KtlsNative_PollerWait(poller, tokens, 1, NULL), EINVAL);
     CHECK_EQ(KtlsNative_PollerWait(-1, tokens, 1, &count), EBADF);
     CHECK(send(pair.client, "x", 1, 0) == 1);
-    KtlsNative_PollerClose(poller);
-    KtlsNative_PollerClose(-1);
+    (void)close(poller);
     KtlsPair_Close(&pair);
 }
 
@@ -86,7 +85,7 @@ static void Reports_once_after_the_drain(void)
     CHECK(!HasReport(poller));
     CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), 0);
     CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), ENOENT);
-    KtlsNative_PollerClose(poller);
+    (void)close(poller);
     KtlsPair_Close(&pair);
 }
 
@@ -117,7 +116,7 @@ static void Reports_SO_RCVLOWAT_bytes(void)
     CHECK_EQ(shutdown(pair.server, SHUT_WR), 0);
     CheckReport(poller, 6);
     CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), 0);
-    KtlsNative_PollerClose(poller);
+    (void)close(poller);
     KtlsPair_Close(&pair);
 }
 
@@ -133,7 +132,7 @@ static void Disarmed_reports_nothing(void)
     CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), 0);
     DrainSocket(pair.server, total);
     CHECK(!HasReport(poller));
-    KtlsNative_PollerClose(poller);
+    (void)close(poller);
     KtlsPair_Close(&pair);
 }
 
@@ -158,7 +157,7 @@ static void A_socket_closed_underneath(void)
     CHECK_EQ(KtlsNative_PollerArm(poller, closed, KTLS_WAIT_WRITABLE, 10), 0);
     CheckReport(poller, 10);
     CHECK_EQ(KtlsNative_PollerDisarm(poller, closed), 0);
-    KtlsNative_PollerClose(poller);
+    (void)close(poller);
     KtlsPair_Close(&next);
 }
 
@@ -180,7 +179,7 @@ static void Arming_again_replaces_the_events(void)
     CHECK(send(pair.server, "x", 1, 0) == 1);
     CheckReport(poller, 3);
     CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), 0);
-    KtlsNative_PollerClose(poller);
+    (void)close(poller);
     KtlsPair_Close(&pair);
 }
 
@@ -198,7 +197,7 @@ static void Shutdown_ends_a_wait(void)
     CHECK_EQ(shutdown(pair.client, SHUT_RDWR), 0);
     CheckReport(poller, 11);
     CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), 0);
-    KtlsNative_PollerClose(poller);
+    (void)close(poller);
     KtlsPair_Close(&pair);
 }
 
@@ -231,7 +230,7 @@ static void The_peer_s_end_is_reported_once(void)
         }
         CheckReport(poller, 5 + kind);
         CHECK(!HasReport(poller));
-        KtlsNative_PollerClose(poller);
+        (void)close(poller);
         KtlsPair_Close(&pair);
     }
 }
@@ -258,7 +257,7 @@ static void An_error_does_not_end_the_watch(void)
     CHECK_EQ(shutdown(pair.server, SHUT_WR), 0);
     CheckReport(poller, 7);
     CHECK(!HasReport(poller));
-    KtlsNative_PollerClose(poller);
+    (void)close(poller);
     KtlsPair_Close(&pair);
 }
 
@@ -273,7 +272,7 @@ static void A_closed_socket_is_not_watched(void)
     pair.client = -1;
     KtlsPair_Close(&pair);
     CHECK(!HasReport(poller));
-    KtlsNative_PollerClose(poller);
+    (void)close(poller);
 }
 
 static void Many_sockets(void)
@@ -312,7 +311,7 @@ static void Many_sockets(void)
         CHECK_EQ(KtlsNative_PollerDisarm(poller, pairs[i].client), 0);
         KtlsPair_Close(&pairs[i]);
     }
-    KtlsNative_PollerClose(poller);
+    (void)close(poller);
 }
 
 static void* WaitOnThread(void* poller)
@@ -332,7 +331,7 @@ static void Arm_wakes_a_waiting_thread(void)
     CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, 77), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);
     CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), 0);
-    KtlsNative_PollerClose(poller);
+    (void)close(poller);
     KtlsPair_Close(&pair);
 }
 

@@ -67,7 +67,7 @@ public partial class KtlsStream
     public ValueTask SendFileAsync(SafeFileHandle file, long offset, long count, CancellationToken cancellationToken = default)
     {
         FileSection section = new(file, offset, count);
-        if (Alive is { } session)
+        if (SessionOrNull is { } session)
         {
             return session.Sender.SendFileAsync(section, cancellationToken);
         }

@@ -22,7 +22,7 @@ public partial class KtlsStream
     /// <inheritdoc/>
     public override int Read(Span<byte> buffer)
     {
-        if (Alive is not { } session)
+        if (SessionOrNull is not { } session)
         {
             return base.Read(buffer);
         }
@@ -47,7 +47,7 @@ public partial class KtlsStream
     /// <inheritdoc/>
     public override ValueTask<int> ReadAsync(Memory<byte> buffer, CancellationToken cancellationToken = default)
     {
-        if (Alive is { } session)
+        if (SessionOrNull is { } session)
         {
             return session.Receiver.ReceiveAsync(buffer, cancellationToken);
         }
@@ -62,7 +62,7 @@ public partial class KtlsStream
 
     /// <inheritdoc/>
     public override int EndRead(IAsyncResult asyncResult) =>
-        Alive is null ? base.EndRead(asyncResult) : TaskToAsyncResult.End<int>(asyncResult);
+        SessionOrNull is null ? base.EndRead(asyncResult) : TaskToAsyncResult.End<int>(asyncResult);
 
     /// <inheritdoc/>
     public override void Write(byte[] buffer, int offset, int count)
@@ -74,7 +74,7 @@ public partial class KtlsStream
     /// <inheritdoc/>
     public override void Write(ReadOnlySpan<byte> buffer)
     {
-        if (Alive is not { } session)
+        if (SessionOrNull is not { } session)
         {
             ThrowIfFileBlocksWrites();
             base.Write(buffer);
@@ -97,7 +97,7 @@ public partial class KtlsStream
     /// <inheritdoc/>
     public override ValueTask WriteAsync(ReadOnlyMemory<byte> buffer, CancellationToken cancellationToken = default)
     {
-        if (Alive is { } session)
+        if (SessionOrNull is { } session)
         {
             return session.Sender.SendAsync(buffer, cancellationToken);
         }
@@ -118,7 +118,7 @@ public partial class KtlsStream
     /// <returns>A task that represents the write.</returns>
     public ValueTask WriteAsync(ReadOnlySequence<byte> buffers, CancellationToken cancellationToken = default)
     {
-        if (Alive is { } session)
+        if (SessionOrNull is { } session)
         {
             return session.Sender.SendAsync(buffers, cancellationToken);
         }
@@ -137,7 +137,7 @@ public partial class KtlsStream
     /// <inheritdoc/>
     public override void EndWrite(IAsyncResult asyncResult)
     {
-        if (Alive is null)
+        if (SessionOrNull is null)
         {
             base.EndWrite(asyncResult);
         }
@@ -183,7 +183,7 @@ public partial class KtlsStream
     /// <exception cref="IOException">The transport failed.</exception>
     public override Task ShutdownAsync()
     {
-        if (Alive is { } session)
+        if (SessionOrNull is { } session)
         {
             return session.Sender.ShutdownAsync();
         }
@@ -212,7 +212,7 @@ public partial class KtlsStream
     /// kernel TLS does not support.
     /// </exception>
     public override Task NegotiateClientCertificateAsync(CancellationToken cancellationToken = default) =>
-        Alive is { } session
+        SessionOrNull is { } session
             ? session.RequestCertificateAsync(this, cancellationToken)
 #pragma warning disable CA1416 // The base class throws on platforms that do not support this.
             : base.NegotiateClientCertificateAsync(cancellationToken);
@@ -247,7 +247,7 @@ public partial class KtlsStream
     /// </exception>
     public ValueTask UpdateSendKeyAsync(bool requestPeerUpdate, CancellationToken cancellationToken = default)
     {
-        if (Alive is { } session)
+        if (SessionOrNull is { } session)
         {
             return session.Sender.UpdateSendKeyAsync(requestPeerUpdate, cancellationToken);
         }

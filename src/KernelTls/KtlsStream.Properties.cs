@@ -31,44 +31,44 @@ public partial class KtlsStream
     public override bool IsServer => _isServer ?? base.IsServer;
 
     /// <inheritdoc/>
-    public override SslProtocols SslProtocol => Alive is { } s ? s.Protocol : base.SslProtocol;
+    public override SslProtocols SslProtocol => SessionOrNull is { } s ? s.Protocol : base.SslProtocol;
 
     /// <inheritdoc/>
-    public override TlsCipherSuite NegotiatedCipherSuite => Alive is { } s ? s.CipherSuite : base.NegotiatedCipherSuite;
+    public override TlsCipherSuite NegotiatedCipherSuite => SessionOrNull is { } s ? s.CipherSuite : base.NegotiatedCipherSuite;
 
     /// <inheritdoc/>
     public override bool CheckCertRevocationStatus =>
         _session is { } s ? s.Settings.RevocationMode != X509RevocationMode.NoCheck : base.CheckCertRevocationStatus;
 
     /// <inheritdoc/>
-    public override X509Certificate? LocalCertificate => Alive is { } s ? s.LocalCertificate : base.LocalCertificate;
+    public override X509Certificate? LocalCertificate => SessionOrNull is { } s ? s.LocalCertificate : base.LocalCertificate;
 
     /// <inheritdoc/>
-    public override X509Certificate? RemoteCertificate => Alive is { } s ? s.RemoteCertificate : base.RemoteCertificate;
-
-    /// <inheritdoc/>
-    [Obsolete(StrengthsAreObsolete, DiagnosticId = "SYSLIB0058")]
-    public override CipherAlgorithmType CipherAlgorithm => Alive is { } s ? s.Strengths.Cipher : base.CipherAlgorithm;
+    public override X509Certificate? RemoteCertificate => SessionOrNull is { } s ? s.RemoteCertificate : base.RemoteCertificate;
 
     /// <inheritdoc/>
     [Obsolete(StrengthsAreObsolete, DiagnosticId = "SYSLIB0058")]
-    public override int CipherStrength => Alive is { } s ? s.Strengths.CipherBits : base.CipherStrength;
+    public override CipherAlgorithmType CipherAlgorithm => SessionOrNull is { } s ? s.Strengths.Cipher : base.CipherAlgorithm;
 
     /// <inheritdoc/>
     [Obsolete(StrengthsAreObsolete, DiagnosticId = "SYSLIB0058")]
-    public override HashAlgorithmType HashAlgorithm => Alive is { } s ? s.Strengths.Hash : base.HashAlgorithm;
+    public override int CipherStrength => SessionOrNull is { } s ? s.Strengths.CipherBits : base.CipherStrength;
 
     /// <inheritdoc/>
     [Obsolete(StrengthsAreObsolete, DiagnosticId = "SYSLIB0058")]
-    public override int HashStrength => Alive is { } s ? s.Strengths.HashBits : base.HashStrength;
+    public override HashAlgorithmType HashAlgorithm => SessionOrNull is { } s ? s.Strengths.Hash : base.HashAlgorithm;
 
     /// <inheritdoc/>
     [Obsolete(StrengthsAreObsolete, DiagnosticId = "SYSLIB0058")]
-    public override ExchangeAlgorithmType KeyExchangeAlgorithm => Alive is { } s ? s.Strengths.Exchange : base.KeyExchangeAlgorithm;
+    public override int HashStrength => SessionOrNull is { } s ? s.Strengths.HashBits : base.HashStrength;
 
     /// <inheritdoc/>
     [Obsolete(StrengthsAreObsolete, DiagnosticId = "SYSLIB0058")]
-    public override int KeyExchangeStrength => Alive is { } s ? s.Strengths.ExchangeBits : base.KeyExchangeStrength;
+    public override ExchangeAlgorithmType KeyExchangeAlgorithm => SessionOrNull is { } s ? s.Strengths.Exchange : base.KeyExchangeAlgorithm;
+
+    /// <inheritdoc/>
+    [Obsolete(StrengthsAreObsolete, DiagnosticId = "SYSLIB0058")]
+    public override int KeyExchangeStrength => SessionOrNull is { } s ? s.Strengths.ExchangeBits : base.KeyExchangeStrength;
 
     /// <summary>Gets the channel bindings of this connection (RFC 5929).</summary>
     /// <remarks>
@@ -95,7 +95,7 @@ public partial class KtlsStream
     /// Gets the session, or null if the base class performs or performed the handshake. Throws if the stream with a
     /// session is disposed, or if this end refused the peer.
     /// </summary>
-    private TlsSession? Alive
+    private TlsSession? SessionOrNull
     {
         get
         {

@@ -20,7 +20,7 @@ public class KestrelFaultTests(ITestOutputHelper output)
 
     [Theory]
     [MemberData(nameof(AllOnOpenSsl))]
-    public async Task Faults_come_to_what_they_come_to_on_the_stock_server(TlsMode mode, SslProtocols version)
+    public async Task Faults_end_as_on_the_stock_server(TlsMode mode, SslProtocols version)
     {
         FaultObserver observer = new();
         Dictionary<TlsMode, Server> servers = [];

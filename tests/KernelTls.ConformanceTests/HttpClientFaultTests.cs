@@ -16,7 +16,7 @@ public class HttpClientFaultTests(ITestOutputHelper output)
 
     [Theory]
     [MemberData(nameof(AllOnOpenSsl))]
-    public Task Faults_come_to_what_they_come_to_on_the_stock_client(TlsMode mode, SslProtocols version) => FaultMatrix.RunAsync(
+    public Task Faults_end_as_on_the_stock_client(TlsMode mode, SslProtocols version) => FaultMatrix.RunAsync(
         output,
         FaultDifferences.Http,
         mode,

@@ -21,7 +21,7 @@ public class StreamFaultTests(ITestOutputHelper output)
 
     [Theory]
     [MemberData(nameof(AllOnOpenSsl))]
-    public Task Faults_come_to_what_they_come_to_on_SslStream(TlsMode mode, SslProtocols version) => FaultMatrix.RunAsync(
+    public Task Faults_end_as_on_SslStream(TlsMode mode, SslProtocols version) => FaultMatrix.RunAsync(
         output,
         FaultDifferences.Streams,
         mode,

@@ -95,10 +95,9 @@ public class NativeTypesTests
     [Fact]
     public void Socket_information_has_the_header_s_layout()
     {
-        // six int32 0 to 23, ulpName 24: 56.
-        Assert.Equal(56, Unsafe.SizeOf<SocketInfo>());
-        Assert.Equal(20, Offset<SocketInfo>(nameof(SocketInfo.MaxSegment)));
-        Assert.Equal(24, Offset<SocketInfo>(nameof(SocketInfo.UlpName)));
+        // four int32 0 to 15: 16.
+        Assert.Equal(16, Unsafe.SizeOf<SocketInfo>());
+        Assert.Equal(12, Offset<SocketInfo>(nameof(SocketInfo.Cipher)));
     }
 
     [Fact]

@@ -13,6 +13,14 @@ internal static class KernelWord
         return info;
     }
 
+    /// <summary>Returns the layer above TCP.</summary>
+    public static unsafe SocketLayer LayerOf(Socket socket)
+    {
+        SocketLayer layer;
+        Assert.Equal(0, KtlsNative.KtlsNative_GetLayer(socket.SafeHandle, &layer));
+        return layer;
+    }
+
     /// <summary>Returns the directions whose keys the kernel has.</summary>
     public static KtlsDirections DirectionsOf(Socket socket)
     {

@@ -86,7 +86,7 @@ internal static class InfoCommand
             new(
                 platform.OpenSslVersion.ToString(),
                 platform.OpenSslText,
-                platform.OpenSslText.Length == 0 ? null : (platform.OpenSslCapabilities & LibraryCapabilities.Ktls) != 0),
+                platform.OpenSslText.Length == 0 ? null : platform.OpenSslHasKtls),
             capabilities,
             platform.CanRekey,
             platform.CanExpectNoPadding,

@@ -73,17 +73,6 @@ internal struct NativeResult
     public readonly bool NewSession => _newSession != 0;
 }
 
-[Flags]
-internal enum LibraryCapabilities
-{
-    None = 0,
-    Ktls = 0x1,
-    KeyUpdate = 0x2,
-    SendFile = 0x4,
-    ClientHelloCallback = 0x8,
-    PostHandshakeAuth = 0x10,
-}
-
 [InlineArray(64)]
 internal struct Text64
 {
@@ -102,17 +91,11 @@ internal struct Bytes256
     private byte _first;
 }
 
-[InlineArray(32)]
-internal struct Text32
-{
-    private byte _first;
-}
-
 [StructLayout(LayoutKind.Sequential)]
 internal struct LibraryInfo
 {
     public long OpenSslVersion;
-    public LibraryCapabilities Capabilities;
+    public int HasKtls;
     public Text128 VersionText;
     public Text64 SoName;
     public Text64 MissingSymbol;
@@ -247,13 +230,10 @@ internal enum KernelConfiguration
 [StructLayout(LayoutKind.Sequential)]
 internal struct SocketInfo
 {
-    public int Ulp;
     public KernelConfiguration SendConfiguration;
     public KernelConfiguration ReceiveConfiguration;
     public int Version;
     public int Cipher;
-    public int MaxSegment;
-    public Text32 UlpName;
 }
 
 [InlineArray(8)]

@@ -60,18 +60,12 @@ internal sealed class KernelCapabilities
     /// </summary>
     public bool CanZeroCopySendFile { get; }
 
-    /// <summary>Returns whether keys of this kind are accepted in one direction.</summary>
+    /// <summary>Returns the reason why keys of this kind are not accepted in one direction, or None.</summary>
     /// <param name="direction"><see cref="KtlsDirections.Send"/> or <see cref="KtlsDirections.Receive"/>.</param>
     /// <param name="protocol">
     /// <see cref="SslProtocols.Tls12"/> or <see cref="SslProtocols.Tls13"/>. Others are never accepted.
     /// </param>
     /// <param name="cipher">The record cipher.</param>
-    public bool Accepts(KtlsDirections direction, SslProtocols protocol, CipherKind cipher) =>
-        GetFallbackReason(direction, protocol, cipher) == KtlsFallbackReason.None;
-
-    /// <summary>
-    /// Returns the reason why keys of this kind are not accepted. The parameters are those of <see cref="Accepts"/>.
-    /// </summary>
     public KtlsFallbackReason GetFallbackReason(KtlsDirections direction, SslProtocols protocol, CipherKind cipher)
     {
         int row = protocol switch { SslProtocols.Tls12 => 0, SslProtocols.Tls13 => 1, _ => -1 };

@@ -42,7 +42,8 @@ internal sealed class Platform
 
     public string OpenSslText { get; private init; } = "";
 
-    public LibraryCapabilities OpenSslCapabilities { get; private init; }
+    /// <summary>Gets a value that indicates whether OpenSSL is built with kernel TLS.</summary>
+    public bool OpenSslHasKtls { get; private init; }
 
     public KernelCapabilities Kernel { get; private init; } = KernelCapabilities.Nothing;
 
@@ -162,13 +163,13 @@ internal sealed class Platform
         KernelProbe probe;
         int errno = KtlsNative.KtlsNative_ProbeKernel(&probe);
         KtlsFallbackReason kernel = direct != KtlsFallbackReason.None ? direct
-            : (info.Capabilities & LibraryCapabilities.Ktls) == 0 ? KtlsFallbackReason.OpenSslWithoutKtls
+            : info.HasKtls == 0 ? KtlsFallbackReason.OpenSslWithoutKtls
             : GetFallbackReason(errno, probe);
         return new Platform(direct, kernel)
         {
             OpenSslVersion = DecodeVersion(info.OpenSslVersion),
             OpenSslText = NativeText.Decode(info.VersionText),
-            OpenSslCapabilities = info.Capabilities,
+            OpenSslHasKtls = info.HasKtls != 0,
             Kernel = errno == 0 && probe.UlpErrno == 0 ? new KernelCapabilities(probe) : KernelCapabilities.Nothing,
             Detail = runtimeDetail.Length != 0 ? runtimeDetail
                 : errno != 0 ? $"errno {errno}"
