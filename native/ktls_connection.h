@@ -97,7 +97,8 @@ struct KtlsConnection
     KtlsVerifyCallback verify; /* set only while KtlsNative_Handshake or KtlsNative_RequestCertificate runs */
     intptr_t verifyState;
     KtlsDecision helloDecision;
-    char* serverName;       /* owned; server: from the ClientHello, empty if absent; NULL: no ClientHello yet */
+    uint8_t* serverName; /* owned; server: the content of the ClientHello's server_name, or NULL */
+    int32_t serverNameLength;
     KtlsClientHello* hello; /* owned; set while helloDecision is WAITING */
     int32_t abortAlert;     /* helloDecision is to abort with this alert; 0: to continue */
     KtlsDecision certificateDecision;

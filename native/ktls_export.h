@@ -235,23 +235,19 @@ KTLS_EXPORT int32_t KtlsNative_Handshake(
 
 /* The calls that make a decision return EBUSY unless the handshake is paused at the matching place. */
 
-/* Bits of KtlsClientHello.versions */
-#define KTLS_OFFERS_SSL3 0x1
-#define KTLS_OFFERS_TLS10 0x2
-#define KTLS_OFFERS_TLS11 0x4
-#define KTLS_OFFERS_TLS12 0x8
-#define KTLS_OFFERS_TLS13 0x10
+#define KTLS_SERVER_NAME_MAX 260 /* server_name with the longest name, 255 bytes */
 
+/* The parts of a ClientHello by which a server chooses its settings, as received. The caller parses them. An extension
+ * that is longer than any valid one is reported with length 0. */
 typedef struct KtlsClientHello
 {
-    int32_t versions;        /* KTLS_OFFERS_*: from supported_versions if present, otherwise legacy_version */
-    int32_t alpnLength;      /* bytes in alpn; 0: extension absent or malformed */
-    int32_t alpnTruncated;   /* 1: the list is longer; alpn holds the complete names that fit */
-    int32_t reserved;        /* 0 */
-    uint8_t serverName[256]; /* NUL-terminated, no control characters; empty: server_name absent or malformed */
-    uint8_t alpn[1024];      /* wire form (RFC 7301, 3.1), without the length of the list */
+    int32_t legacyVersion;
+    int32_t versionsLength;                   /* -1: no supported_versions */
+    int32_t serverNameLength;                 /* 0: no server_name, or an empty one */
+    uint8_t versions[256];                    /* the content of supported_versions (RFC 8446, 4.2.1) */
+    uint8_t serverName[KTLS_SERVER_NAME_MAX]; /* the content of server_name (RFC 6066, 3) */
 } KtlsClientHello;
-_Static_assert(sizeof(KtlsClientHello) == 1296, "mirrored by the managed side");
+_Static_assert(sizeof(KtlsClientHello) == 528, "mirrored by the managed side");
 
 /* Gets what the client offers. Nothing of it is authenticated yet. Returns EBUSY unless paused at the ClientHello. */
 KTLS_EXPORT int32_t KtlsNative_GetClientHello(KtlsConnection* connection, KtlsClientHello* clientHello);
@@ -425,10 +421,11 @@ typedef struct KtlsConnectionInfo
     int32_t pending;         /* SSL_has_pending */
     int32_t alpnLength;      /* 0: none negotiated */
     uint8_t alpn[256];
-    uint8_t serverName[256];      /* server: SNI received, NUL-terminated, empty for none */
-    int32_t certificateRequested; /* client: 1 if the server requested a certificate */
-    int32_t shortRecords;         /* 1: max_fragment_length was negotiated (RFC 6066, 4) */
-    int32_t sockmap;              /* server: 1 if kernel TLS was not enabled because the socket is in a BPF sockmap */
+    uint8_t serverName[KTLS_SERVER_NAME_MAX]; /* server: the content of server_name as received (KtlsClientHello) */
+    int32_t serverNameLength;                 /* 0: none */
+    int32_t certificateRequested;             /* client: 1 if the server requested a certificate */
+    int32_t shortRecords;                     /* 1: max_fragment_length was negotiated (RFC 6066, 4) */
+    int32_t sockmap; /* server: 1 if kernel TLS was not enabled because the socket is in a BPF sockmap */
 } KtlsConnectionInfo;
 
 KTLS_EXPORT int32_t KtlsNative_GetConnectionInfo(KtlsConnection* connection, KtlsConnectionInfo* info);

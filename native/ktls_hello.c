@@ -10,121 +10,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The unread part of an extension, as OpenSSL's PACKET. */
-typedef struct Packet
+/* Copies the content of an extension. Returns its length: -1 if there is none, 0 if it does not fit. */
+static int32_t CopyExtension(const KtlsOpenSsl* api, SSL* ssl, unsigned int type, uint8_t* target, size_t capacity)
 {
-    const uint8_t* current;
-    size_t remaining;
-} Packet;
+    const unsigned char* content = NULL;
+    size_t length = 0;
+    if (api->SSL_client_hello_get0_ext(ssl, type, &content, &length) != 1)
+    {
+        return -1;
+    }
+    if (length == 0 || length > capacity)
+    {
+        return 0;
+    }
+    memcpy(target, content, length);
+    return (int32_t)length;
+}
 
-static bool ReadInteger(Packet* packet, size_t width, size_t* number)
+/* Stores server_name for GetConnectionInfo, because OpenSSL does not keep the name when it resumes a TLS 1.2 session.
+ */
+static bool StoreServerName(const KtlsOpenSsl* api, SSL* ssl, KtlsConnection* connection)
 {
-    if (packet->remaining < width)
+    uint8_t content[KTLS_SERVER_NAME_MAX];
+    int32_t length = CopyExtension(api, ssl, TLSEXT_TYPE_SERVER_NAME, content, sizeof(content));
+    if (connection->serverName != NULL || length <= 0)
+    {
+        return true;
+    }
+    connection->serverName = malloc((size_t)length);
+    if (connection->serverName == NULL)
     {
         return false;
     }
-    *number = 0;
-    for (size_t i = 0; i < width; i++)
-    {
-        *number = *number << 8 | packet->current[i];
-    }
-    packet->current += width;
-    packet->remaining -= width;
+    memcpy(connection->serverName, content, (size_t)length);
+    connection->serverNameLength = length;
     return true;
-}
-
-/* Reads a length field of width bytes. Returns whether it equals the number of bytes that follow, and is not 0. */
-static bool ReadFullLength(Packet* packet, size_t width)
-{
-    size_t length = 0;
-    return ReadInteger(packet, width, &length) && length == packet->remaining && length > 0;
-}
-
-static bool FindExtension(const KtlsOpenSsl* api, SSL* ssl, unsigned int type, Packet* packet)
-{
-    packet->current = NULL;
-    packet->remaining = 0;
-    return api->SSL_client_hello_get0_ext(ssl, type, &packet->current, &packet->remaining) == 1;
-}
-
-/* Reads server_name, a list of types and names in which only one entry makes sense (RFC 6066, 3). Names should be
- * ASCII, but some clients (SslStream) send UTF-8; the caller decides which bytes are a name. */
-static void ReadServerName(const KtlsOpenSsl* api, SSL* ssl, KtlsClientHello* hello)
-{
-    Packet packet;
-    size_t type = 0;
-    if (!FindExtension(api, ssl, TLSEXT_TYPE_SERVER_NAME, &packet) || !ReadFullLength(&packet, 2) ||
-        !ReadInteger(&packet, 1, &type) || type != TLSEXT_NAMETYPE_HOST_NAME || !ReadFullLength(&packet, 2) ||
-        packet.remaining >= sizeof(hello->serverName))
-    {
-        return;
-    }
-    // OpenSSL refuses the connection for it.
-    if (memchr(packet.current, 0, packet.remaining) != NULL)
-    {
-        return;
-    }
-    memcpy(hello->serverName, packet.current, packet.remaining);
-}
-
-static int32_t VersionBit(size_t version)
-{
-    return version >= SSL3_VERSION && version <= TLS1_3_VERSION ? 1 << (version - SSL3_VERSION) : 0;
-}
-
-/* Reads supported_versions. If it is present, legacy_version is ignored (RFC 8446, 4.2.1). */
-static int32_t ReadVersions(const KtlsOpenSsl* api, SSL* ssl)
-{
-    Packet packet;
-    if (!FindExtension(api, ssl, TLSEXT_TYPE_SUPPORTED_VERSIONS, &packet))
-    {
-        return VersionBit(api->SSL_client_hello_get0_legacy_version(ssl));
-    }
-    int32_t versions = 0;
-    if (ReadFullLength(&packet, 1) && packet.remaining % 2 == 0)
-    {
-        for (size_t version = 0; ReadInteger(&packet, 2, &version);)
-        {
-            versions |= VersionBit(version); /* other values are GREASE (RFC 8701) or future versions */
-        }
-    }
-    return versions;
-}
-
-static void ReadAlpn(const KtlsOpenSsl* api, SSL* ssl, KtlsClientHello* hello)
-{
-    Packet packet;
-    if (!FindExtension(api, ssl, TLSEXT_TYPE_ALPN, &packet) || !ReadFullLength(&packet, 2))
-    {
-        return;
-    }
-    size_t fittingLength = 0;
-    for (size_t at = 0; at < packet.remaining;)
-    {
-        size_t next = at + 1 + packet.current[at];
-        if (packet.current[at] == 0 || next > packet.remaining)
-        {
-            return;
-        }
-        fittingLength = next <= sizeof(hello->alpn) ? next : fittingLength;
-        at = next;
-    }
-    memcpy(hello->alpn, packet.current, fittingLength);
-    hello->alpnLength = (int32_t)fittingLength;
-    hello->alpnTruncated = fittingLength < packet.remaining;
-}
-
-/* Stores the name for GetConnectionInfo, because OpenSSL does not keep it when it resumes a TLS 1.2 session. */
-static bool StoreServerName(const KtlsOpenSsl* api, SSL* ssl, KtlsConnection* connection)
-{
-    if (connection->serverName == NULL)
-    {
-        KtlsClientHello hello;
-        memset(&hello, 0, sizeof(hello));
-        ReadServerName(api, ssl, &hello);
-        connection->serverName = strdup((const char*)hello.serverName);
-    }
-    return connection->serverName != NULL;
 }
 
 int KtlsHello_OnClientHello(SSL* ssl, int* alert, void* argument)
@@ -153,9 +73,12 @@ int KtlsHello_OnClientHello(SSL* ssl, int* alert, void* argument)
         {
             return SSL_CLIENT_HELLO_ERROR;
         }
-        connection->hello->versions = ReadVersions(api, ssl);
-        ReadServerName(api, ssl, connection->hello);
-        ReadAlpn(api, ssl, connection->hello);
+        KtlsClientHello* hello = connection->hello;
+        hello->legacyVersion = (int32_t)api->SSL_client_hello_get0_legacy_version(ssl);
+        hello->versionsLength =
+            CopyExtension(api, ssl, TLSEXT_TYPE_SUPPORTED_VERSIONS, hello->versions, sizeof(hello->versions));
+        hello->serverNameLength = connection->serverNameLength;
+        (void)CopyExtension(api, ssl, TLSEXT_TYPE_SERVER_NAME, hello->serverName, sizeof(hello->serverName));
     }
     connection->helloDecision = KTLS_DECISION_WAITING;
     return SSL_CLIENT_HELLO_RETRY;

@@ -24,14 +24,10 @@ int32_t KtlsNative_GetConnectionInfo(KtlsConnection* connection, KtlsConnectionI
     }
 
     const SSL* ssl = connection->ssl;
-    const char* serverName = connection->serverName;
-    if (serverName == NULL && connection->context->server)
+    if (connection->serverName != NULL)
     {
-        serverName = api->SSL_get_servername(ssl, TLSEXT_NAMETYPE_HOST_NAME);
-    }
-    if (serverName != NULL)
-    {
-        (void)strncpy((char*)info->serverName, serverName, sizeof(info->serverName) - 1);
+        memcpy(info->serverName, connection->serverName, (size_t)connection->serverNameLength);
+        info->serverNameLength = connection->serverNameLength;
     }
     const SSL_CIPHER* cipher = api->SSL_get_current_cipher(ssl);
     if (cipher == NULL && api->SSL_get_pending_cipher != NULL)

@@ -352,7 +352,6 @@ typedef long (*KtlsBioControl)(BIO* bio, int command, long argument, void* point
     REQUIRED(size_t, SSL_get_finished, (const SSL* ssl, void* buffer, size_t capacity))                                \
     REQUIRED(size_t, SSL_get_peer_finished, (const SSL* ssl, void* buffer, size_t capacity))                           \
     REQUIRED(void, SSL_get0_alpn_selected, (const SSL* ssl, const unsigned char** data, unsigned int* length))         \
-    REQUIRED(const char*, SSL_get_servername, (const SSL* ssl, int type))                                              \
     REQUIRED(X509*, SSL_get0_peer_certificate, (const SSL* ssl))                                                       \
     REQUIRED(OPENSSL_STACK*, SSL_get_peer_cert_chain, (const SSL* ssl))                                                \
     REQUIRED(const OPENSSL_STACK*, SSL_get0_peer_CA_list, (const SSL* ssl))

@@ -155,11 +155,9 @@ int32_t KtlsNative_GetLayer(int32_t socket, int32_t* layer)
     if (ulp[0] != '\0')
     {
         KtlsSocketInfo info;
-        bool hasKey = strcmp(ulp, "tls") == 0 &&
-                      (ReadDirection(socket, TLS_TX, &info) || ReadDirection(socket, TLS_RX, &info));
-        *layer = hasKey                      ? KTLS_LAYER_TLS
-                 : strcmp(ulp, "mptcp") == 0 ? KTLS_LAYER_MPTCP
-                                             : KTLS_LAYER_ULP;
+        bool hasKey =
+            strcmp(ulp, "tls") == 0 && (ReadDirection(socket, TLS_TX, &info) || ReadDirection(socket, TLS_RX, &info));
+        *layer = hasKey ? KTLS_LAYER_TLS : strcmp(ulp, "mptcp") == 0 ? KTLS_LAYER_MPTCP : KTLS_LAYER_ULP;
     }
     else if (KtlsSocket_IsInSockmap(socket))
     {

@@ -1,6 +1,7 @@
 using System.Net.Security;
 using System.Security.Authentication;
 using KernelTls.AspNetCore.Tls;
+using KernelTls.Handshake;
 using KernelTls.Tests;
 
 namespace KernelTls.AspNetCore.Tests;

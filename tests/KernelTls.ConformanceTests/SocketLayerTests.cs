@@ -39,7 +39,7 @@ public class SocketLayerTests
         await ShakeAsync(pair, version);
 
         AssertNotInKernel(mode, fallback, KtlsFallbackReason.Sockmap, pair.Client, pair.Server);
-        Assert.Contains(KernelWord.LayerOf(pair.ServerSocket), [SocketLayer.None, SocketLayer.Sockmap]);
+        Assert.True(KernelWord.LayerOf(pair.ServerSocket) is SocketLayer.None or SocketLayer.Sockmap, "the socket has a TLS layer");
         await pair.ExchangeAsync();
     }
 

@@ -2,7 +2,6 @@ using System.Buffers.Binary;
 using System.Net.Security;
 using System.Security.Authentication;
 using System.Text;
-using KernelTls.AspNetCore.Tls;
 using KernelTls.Handshake;
 
 namespace KernelTls.Fuzz;

@@ -41,17 +41,6 @@ public class NativeTypesTests
     }
 
     [Fact]
-    public void A_client_hello_and_a_session_have_the_header_s_layout()
-    {
-        // versions 0, alpnLength 4, alpnTruncated 8, reserved 12, serverName 16, alpn 272: 1296.
-        Assert.Equal(1296, Unsafe.SizeOf<ClientHelloData>());
-        Assert.Equal(16, Offset<ClientHelloData>(nameof(ClientHelloData.ServerName)));
-        Assert.Equal(272, Offset<ClientHelloData>(nameof(ClientHelloData.Alpn)));
-        Assert.Equal(32, Unsafe.SizeOf<SessionInfo>());
-        Assert.Equal(8, Offset<SessionInfo>(nameof(SessionInfo.CreatedSeconds)));
-    }
-
-    [Fact]
     public void Library_information_has_the_header_s_layout()
     {
         // openSslVersion 0, capabilities 8, versionText 12, soName 140, missingSymbol 204, 4 bytes unused: 272.
@@ -86,10 +75,21 @@ public class NativeTypesTests
     [Fact]
     public void Connection_information_has_the_header_s_layout()
     {
-        // seven int32 0 to 27, alpn 28, serverName 284, certificateRequested 540: 544.
-        Assert.Equal(552, Unsafe.SizeOf<ConnectionInfo>());
+        // seven int32 0 to 27, alpn 28, serverName 284, four int32 544 to 559: 560.
+        Assert.Equal(560, Unsafe.SizeOf<ConnectionInfo>());
         Assert.Equal(28, Offset<ConnectionInfo>(nameof(ConnectionInfo.Alpn)));
         Assert.Equal(284, Offset<ConnectionInfo>(nameof(ConnectionInfo.ServerName)));
+    }
+
+    [Fact]
+    public void A_client_hello_and_a_session_have_the_header_s_layout()
+    {
+        // three int32 0 to 11, versions 12, serverName 268: 528.
+        Assert.Equal(528, Unsafe.SizeOf<ClientHelloData>());
+        Assert.Equal(12, Offset<ClientHelloData>(nameof(ClientHelloData.Versions)));
+        Assert.Equal(268, Offset<ClientHelloData>(nameof(ClientHelloData.ServerName)));
+        Assert.Equal(32, Unsafe.SizeOf<SessionInfo>());
+        Assert.Equal(8, Offset<SessionInfo>(nameof(SessionInfo.CreatedSeconds)));
     }
 
     [Fact]

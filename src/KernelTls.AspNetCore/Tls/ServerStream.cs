@@ -4,6 +4,7 @@ using System.Runtime.ExceptionServices;
 using System.Security.Authentication;
 using KernelTls.AspNetCore.Internals;
 using KernelTls.AspNetCore.Transport;
+using KernelTls.Handshake;
 using KernelTls.Interop;
 
 namespace KernelTls.AspNetCore.Tls;

@@ -9,14 +9,6 @@ internal sealed partial class TlsPipeWriter : IThreadPoolWorkItem
     /// <summary>The size of a full record (RFC 8446, section 5.1). Waiting for more would save nothing.</summary>
     private const int FullTurn = 1 << 14;
 
-    /// <summary>The number of consecutive turns with one flush after which flushes no longer wait for turns.</summary>
-    private const int MaxSingleFlushTurns = 3;
-
-    /// <summary>
-    /// The largest number of consecutive flushes that are sent at once before the next one waits for a turn.
-    /// </summary>
-    private const int MaxImmediateFlushes = 64;
-
     private enum State
     {
         /// <summary>There is nothing to send.</summary>
@@ -32,22 +24,18 @@ internal sealed partial class TlsPipeWriter : IThreadPoolWorkItem
     private State _state;
     private OutputSegments _queued;
     private OutputSegments _sending;
-    private int _queuedFlushes;
     private bool _isTurnComing;
     private ConfiguredValueTaskAwaitable _write;
     private Action? _endWrite;
     private TaskCompletionSource? _drained;
 
-    // Whether several flushes arrive close together.
-    private bool _gathers;
-    private int _singleFlushTurns;
-    private int _immediateFlushes;
-    private int _immediateFlushLimit = 1;
+    // Whether a flush was sent since data was received.
+    private bool _hasFlushed;
 
     /// <summary>
     /// Notes that data was received. The next flush is probably the response, and the only one for a while.
     /// </summary>
-    public void OnReceived() => Volatile.Write(ref _immediateFlushes, 0);
+    public void OnReceived() => Volatile.Write(ref _hasFlushed, false);
 
     /// <summary>
     /// Returns a task that completes when everything flushed is sent or the connection is broken. Does not wait for a
@@ -84,7 +72,6 @@ internal sealed partial class TlsPipeWriter : IThreadPoolWorkItem
                 return;
             }
 
-            AdaptToFlushes(_queuedFlushes);
             sends = TryTakeQueued();
             ends = !sends && TryEndPause();
         }
@@ -116,7 +103,6 @@ internal sealed partial class TlsPipeWriter : IThreadPoolWorkItem
             return;
         }
 
-        _queuedFlushes++;
         if (_queued.TryCopy(_unsent))
         {
             Release(ref _unsent);
@@ -148,15 +134,10 @@ internal sealed partial class TlsPipeWriter : IThreadPoolWorkItem
             return true;
         }
 
-        if (!_gathers)
+        if (!_hasFlushed)
         {
-            if (_immediateFlushes < _immediateFlushLimit)
-            {
-                _immediateFlushes++;
-                return false;
-            }
-
-            _gathers = true;
+            _hasFlushed = true;
+            return false;
         }
 
         _state = State.Queued;
@@ -167,25 +148,6 @@ internal sealed partial class TlsPipeWriter : IThreadPoolWorkItem
         }
 
         return true;
-    }
-
-    /// <summary>Adapts to the number of flushes that were queued for a turn.</summary>
-    private void AdaptToFlushes(int flushes)
-    {
-        if (flushes > 1)
-        {
-            _gathers = true;
-            _singleFlushTurns = 0;
-            _immediateFlushLimit = 1;
-        }
-        else if (++_singleFlushTurns >= MaxSingleFlushTurns)
-        {
-            // Each time this happens, the next attempt comes later.
-            _gathers = false;
-            _singleFlushTurns = 0;
-            _immediateFlushes = 0;
-            _immediateFlushLimit = Math.Min(_immediateFlushLimit * 2, MaxImmediateFlushes);
-        }
     }
 
     /// <summary>
@@ -200,7 +162,6 @@ internal sealed partial class TlsPipeWriter : IThreadPoolWorkItem
 
         _sending = _queued;
         _queued = default;
-        _queuedFlushes = 0;
         if (_sending.Head is null)
         {
             _state = State.Idle;
@@ -272,12 +233,6 @@ internal sealed partial class TlsPipeWriter : IThreadPoolWorkItem
         {
             Release(ref _sending);
             _write = default;
-            if (_queuedFlushes > 0)
-            {
-                // Other flushes arrived during the write, so this was not a turn with one flush.
-                _singleFlushTurns = 0;
-            }
-
             goesOn = TryTakeQueued();
             ends = TryEndPause();
             isBroken = _isBroken;

@@ -11,10 +11,8 @@ namespace KernelTls.AspNetCore.Tls;
 /// the default transport permits, or a file is queued: then it completes when that is sent.
 /// </para>
 /// <para>
-/// States: Idle → Sending → Idle, on the flushing thread, for a single flush or a full record. Idle → Queued → Sending
-/// → Idle, on the thread pool, if several flushes arrive close together, which means that one follows another and
-/// nothing was received between them. Turns that find a single flush end that mode until it happens again, and each
-/// time more such flushes are sent at once first.
+/// States: Idle → Sending → Idle, on the flushing thread, for the first flush after data was received, a full record or a
+/// file. Idle → Queued → Sending → Idle, on the thread pool, for every other flush, which others may join until its turn.
 /// </para>
 /// <para>
 /// A flush that is canceled, by its token or <see cref="CancelPendingFlush"/>, does not stop the write, because a part

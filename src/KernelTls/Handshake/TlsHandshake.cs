@@ -329,7 +329,7 @@ internal sealed class TlsHandshake : IDisposable
     }
 
     private void PublishServerName(in ConnectionInfo info) =>
-        RuntimeInternals.PublishTargetHost(_stream, HandshakeOptions.PublishedServerName(NativeText.Bytes(info.ServerName)));
+        RuntimeInternals.PublishTargetHost(_stream, ClientHelloParser.ServerNameOf(info));
 
     private void Staple()
     {

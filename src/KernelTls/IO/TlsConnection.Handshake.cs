@@ -68,7 +68,10 @@ internal partial class TlsConnection
         }
 
         return new SslClientHelloInfo(
-            HandshakeOptions.PublishedServerName(NativeText.Bytes(hello.ServerName)), ToSslProtocols(hello.Versions));
+            ClientHelloParser.ReadServerName(((ReadOnlySpan<byte>)hello.ServerName)[..hello.ServerNameLength]),
+            hello.VersionsLength < 0
+                ? ClientHelloParser.ToProtocol(hello.LegacyVersion)
+                : ClientHelloParser.ReadVersions(((ReadOnlySpan<byte>)hello.Versions)[..hello.VersionsLength]));
     }
 
     /// <summary>Continues the handshake, paused at the ClientHello, with another SSL_CTX.</summary>
@@ -199,18 +202,6 @@ internal partial class TlsConnection
         }
 
         return session == 0 ? null : new SafeTlsSessionHandle(session);
-    }
-
-    private static SslProtocols ToSslProtocols(OfferedVersions versions)
-    {
-        SslProtocols protocols = SslProtocols.None;
-#pragma warning disable SYSLIB0039, CS0618 // The client may offer any version, however old.
-        protocols |= (versions & OfferedVersions.Ssl3) != 0 ? SslProtocols.Ssl3 : SslProtocols.None;
-        protocols |= (versions & OfferedVersions.Tls10) != 0 ? SslProtocols.Tls : SslProtocols.None;
-        protocols |= (versions & OfferedVersions.Tls11) != 0 ? SslProtocols.Tls11 : SslProtocols.None;
-#pragma warning restore SYSLIB0039, CS0618
-        protocols |= (versions & OfferedVersions.Tls12) != 0 ? SslProtocols.Tls12 : SslProtocols.None;
-        return protocols | ((versions & OfferedVersions.Tls13) != 0 ? SslProtocols.Tls13 : SslProtocols.None);
     }
 
     private unsafe List<byte[]> FetchAll(delegate*<SafeTlsConnectionHandle, int, byte*, int, int*, int> fetch)

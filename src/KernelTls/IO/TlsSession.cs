@@ -53,7 +53,7 @@ internal sealed partial class TlsSession : IDisposable
         LocalCertificate = shownCertificate;
         _metadata = new SessionMetadata(shownCertificate is not null, peer.CachedResult);
         TargetHost = settings.IsServer
-            ? HandshakeOptions.PublishedServerName(NativeText.Bytes(info.ServerName))
+            ? ClientHelloParser.ServerNameOf(info)
             : settings.GivenHost;
 
         bool wantsKernel = settings.Kernel.FallbackReason == KtlsFallbackReason.None;

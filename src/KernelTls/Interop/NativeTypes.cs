@@ -160,7 +160,8 @@ internal struct ConnectionInfo
     public int Pending;
     public int AlpnLength;
     public Bytes256 Alpn;
-    public Bytes256 ServerName;
+    public Bytes260 ServerName;
+    public int ServerNameLength;
     public int CertificateRequested;
     public int ShortRecords;
     public int Sockmap;
@@ -169,20 +170,9 @@ internal struct ConnectionInfo
     public readonly byte[]? ApplicationProtocol => AlpnLength == 0 ? null : ((ReadOnlySpan<byte>)Alpn)[..AlpnLength].ToArray();
 }
 
-/// <summary>Specifies the versions that a ClientHello offers (KTLS_OFFERS_*).</summary>
-[Flags]
-internal enum OfferedVersions
-{
-    None = 0,
-    Ssl3 = 0x1,
-    Tls10 = 0x2,
-    Tls11 = 0x4,
-    Tls12 = 0x8,
-    Tls13 = 0x10,
-}
-
-[InlineArray(1024)]
-internal struct Bytes1024
+/// <summary>Contains the content of a server_name extension (KTLS_SERVER_NAME_MAX).</summary>
+[InlineArray(260)]
+internal struct Bytes260
 {
     private byte _first;
 }
@@ -190,12 +180,11 @@ internal struct Bytes1024
 [StructLayout(LayoutKind.Sequential)]
 internal struct ClientHelloData
 {
-    public OfferedVersions Versions;
-    public int AlpnLength;
-    public int AlpnTruncated;
-    private readonly int _reserved;
-    public Bytes256 ServerName;
-    public Bytes1024 Alpn;
+    public int LegacyVersion;
+    public int VersionsLength;
+    public int ServerNameLength;
+    public Bytes256 Versions;
+    public Bytes260 ServerName;
 }
 
 [StructLayout(LayoutKind.Sequential)]

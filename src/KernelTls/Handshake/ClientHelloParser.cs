@@ -1,11 +1,12 @@
 using System.Net.Security;
 using System.Security.Authentication;
-using KernelTls.Handshake;
+using KernelTls.Interop;
 
-namespace KernelTls.AspNetCore.Tls;
+namespace KernelTls.Handshake;
 
 /// <summary>
-/// Reads the server name and the versions of a ClientHello (RFC 8446, section 4.1.2) as OpenSSL does.
+/// Reads the server name and the versions of a ClientHello (RFC 8446, section 4.1.2) as OpenSSL does: of a record, or of the
+/// extensions that the shim copies.
 /// </summary>
 internal static class ClientHelloParser
 {
@@ -36,7 +37,7 @@ internal static class ClientHelloParser
             return false;
         }
 
-        ReadOnlySpan<byte> name = [];
+        string name = "";
         SslProtocols versions = ToProtocol(version);
         if (body.IsEmpty)
         {
@@ -58,24 +59,29 @@ internal static class ClientHelloParser
 
             if (type == ServerNameExtension)
             {
-                name = ReadServerName(content);
+                name = ReadServerName(content.Rest);
             }
             else if (type == SupportedVersionsExtension)
             {
-                versions = ReadVersions(content);
+                versions = ReadVersions(content.Rest);
             }
         }
 
-        hello = new SslClientHelloInfo(HandshakeOptions.PublishedServerName(name), versions);
+        hello = new SslClientHelloInfo(name, versions);
         return true;
     }
 
+    /// <summary>Returns the name that a client asked for, or an empty string.</summary>
+    public static string ServerNameOf(in ConnectionInfo info) =>
+        ReadServerName(((ReadOnlySpan<byte>)info.ServerName)[..info.ServerNameLength]);
+
     /// <summary>
-    /// Reads the server name. RFC 6066, section 3: the extension is a list of types and names, in which only one entry
-    /// is meaningful.
+    /// Reads the server name, as applications get it. RFC 6066, section 3: the extension is a list of types and names, in which only
+    /// one entry is meaningful.
     /// </summary>
-    private static ReadOnlySpan<byte> ReadServerName(Bytes extension)
+    public static string ReadServerName(ReadOnlySpan<byte> content)
     {
+        Bytes extension = new(content);
         bool isHostName = extension.TryReadVector(2, out Bytes list)
             && extension.IsEmpty
             && list.TryReadNumber(1, out int type)
@@ -85,16 +91,17 @@ internal static class ClientHelloParser
             && list.IsEmpty
             && name.Rest.Length <= MaxName
             && !name.Rest.Contains((byte)0)
-            ? name.Rest
-            : [];
+            ? HandshakeOptions.PublishedServerName(name.Rest)
+            : "";
     }
 
     /// <summary>
     /// Reads the versions. RFC 8446, section 4.2.1: if the extension is present, the version field of the ClientHello
     /// has no meaning.
     /// </summary>
-    private static SslProtocols ReadVersions(Bytes extension)
+    public static SslProtocols ReadVersions(ReadOnlySpan<byte> content)
     {
+        Bytes extension = new(content);
         SslProtocols versions = SslProtocols.None;
         if (extension.TryReadVector(1, out Bytes list) && extension.IsEmpty)
         {
@@ -108,7 +115,7 @@ internal static class ClientHelloParser
     }
 
     /// <summary>Converts a version. Returns None for GREASE (RFC 8701) and future versions.</summary>
-    private static SslProtocols ToProtocol(int version) => version switch
+    public static SslProtocols ToProtocol(int version) => version switch
     {
 #pragma warning disable SYSLIB0039, CS0618 // The client may offer any version, however old.
         0x0300 => SslProtocols.Ssl3,
