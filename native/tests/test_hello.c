@@ -10,8 +10,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-static const uint8_t s_h2AndHttp[] = {2, 'h', '2', 8, 'h', 't', 't', 'p', '/', '1', '.', '1'};
-
 static void Contents_of_the_hello(void)
 {
     KtlsContextOptions client = Fixture_ClientOptions(0);

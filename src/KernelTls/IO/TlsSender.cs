@@ -70,7 +70,7 @@ internal sealed class TlsSender
         BeginWrite();
         if (!TryBeginTurn(data.Length, out bool hasTurn, cancellationToken))
         {
-            return SendLaterAsync(new ReadOnlySequence<byte>(data), hasTurn, cancellationToken);
+            return SendLaterAsync(new ReadOnlySequence<byte>(data), file: null, hasTurn, cancellationToken);
         }
 
         int sent;
@@ -89,7 +89,7 @@ internal sealed class TlsSender
         }
 
         _keys.Refund(data.Length, sent);
-        return SendLaterAsync(new ReadOnlySequence<byte>(data[sent..]), hasTurn, cancellationToken);
+        return SendLaterAsync(new ReadOnlySequence<byte>(data[sent..]), file: null, hasTurn, cancellationToken);
     }
 
     /// <summary>Sends all of <paramref name="data"/>, with kernel TLS in one system call, so that small segments share full records.</summary>
@@ -103,7 +103,7 @@ internal sealed class TlsSender
         BeginWrite();
         if (!TryBeginTurn(data.Length, out bool hasTurn, cancellationToken))
         {
-            return SendLaterAsync(data, hasTurn, cancellationToken);
+            return SendLaterAsync(data, file: null, hasTurn, cancellationToken);
         }
 
         ReadOnlySequence<byte> rest;
@@ -116,7 +116,7 @@ internal sealed class TlsSender
             return EndTurn(e);
         }
 
-        return rest.IsEmpty ? EndTurn(failure: null) : SendLaterAsync(rest, hasTurn, cancellationToken);
+        return rest.IsEmpty ? EndTurn(failure: null) : SendLaterAsync(rest, file: null, hasTurn, cancellationToken);
     }
 
     /// <summary>Sends all of <paramref name="data"/>; blocks until then. The socket's SendTimeout limits each wait.</summary>
@@ -170,28 +170,7 @@ internal sealed class TlsSender
     public async ValueTask SendFileAsync(FileSection section, CancellationToken cancellationToken)
     {
         BeginWrite();
-        try
-        {
-            await _gate.EnterAsync(cancellationToken).ConfigureAwait(false);
-            try
-            {
-                _gate.ThrowIfNotOpen();
-                await _files.SendAsync(section, cancellationToken).ConfigureAwait(false);
-            }
-            finally
-            {
-                _gate.IsIntact = section.Remaining == 0 || !section.HasStarted;
-                _gate.Exit();
-            }
-        }
-        catch (Exception e) when (_failures.Translate(e) is var translated && translated != e)
-        {
-            throw translated;
-        }
-        finally
-        {
-            EndWrite();
-        }
+        await SendLaterAsync(default, section, hasTurn: false, cancellationToken).ConfigureAwait(false);
     }
 
     /// <inheritdoc cref="SendKeys.UpdateAsync"/>
@@ -300,9 +279,11 @@ internal sealed class TlsSender
         return failure is null ? default : ValueTask.FromException(_failures.Translate(failure));
     }
 
-    /// <summary>Sends data that could not be sent at once: there was no room, the turn or a new key must be waited for, or the gate is shut.</summary>
+    /// <summary>
+    /// Sends a file, or data that could not be sent at once: there was no room, the turn or a new key must be waited for, or the gate is shut.
+    /// </summary>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
-    private async ValueTask SendLaterAsync(ReadOnlySequence<byte> data, bool hasTurn, CancellationToken cancellationToken)
+    private async ValueTask SendLaterAsync(ReadOnlySequence<byte> data, FileSection? file, bool hasTurn, CancellationToken cancellationToken)
     {
         try
         {
@@ -311,14 +292,24 @@ internal sealed class TlsSender
                 await _gate.EnterAsync(cancellationToken).ConfigureAwait(false);
             }
 
+            bool isSent = false;
             try
             {
                 _gate.ThrowIfNotOpen();
-                await SendInTurnAsync(data, cancellationToken).ConfigureAwait(false);
-                _gate.IsIntact = true;
+                if (file is null)
+                {
+                    await SendInTurnAsync(data, cancellationToken).ConfigureAwait(false);
+                }
+                else
+                {
+                    await _files.SendAsync(file, cancellationToken).ConfigureAwait(false);
+                }
+
+                isSent = true;
             }
             finally
             {
+                _gate.IsIntact = isSent || file is { HasStarted: false };
                 _gate.Exit();
             }
         }
