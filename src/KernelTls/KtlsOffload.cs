@@ -73,7 +73,7 @@ public readonly struct KtlsOffload : IEquatable<KtlsOffload>
 
     /// <inheritdoc/>
     public override int GetHashCode() =>
-        HashCode.Combine(Send, SendFallbackReason, Receive, ReceiveFallbackReason, OpenSslFallbackReason);
+        (((((((int)Send * 31) + (int)SendFallbackReason) * 31) + (int)Receive) * 31 + (int)ReceiveFallbackReason) * 31) + (int)OpenSslFallbackReason;
 
     /// <summary>Returns one line for logs, such as <c>send=kernel receive=openssl (OpenSslTooOld)</c>.</summary>
     public override string ToString() =>

@@ -9,6 +9,12 @@ namespace KernelTls.Diagnostics;
 /// <param name="Library">The assembly whose woven code created the streams, or an empty string.</param>
 internal sealed record ConnectionKind(bool IsServer, SslProtocols Protocol, KtlsOffload Offload, string Library) : IProcessKind
 {
+    // The compiler's members would use generic code that is not compiled ahead of time.
+    public bool Equals(ConnectionKind? other) =>
+        other is not null && IsServer == other.IsServer && Protocol == other.Protocol && Offload == other.Offload && Library == other.Library;
+
+    public override int GetHashCode() => (((Offload.GetHashCode() * 31) + (int)Protocol) * 31) + (IsServer ? 1 : 0);
+
     /// <inheritdoc/>
     public StatusEntry Describe()
     {

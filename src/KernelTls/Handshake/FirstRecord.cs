@@ -30,8 +30,15 @@ internal static class FirstRecord
     public static async ValueTask<byte[]> WaitAsync(SocketReceiver receiver, bool keepsRecord, CancellationToken cancellationToken)
     {
         await receiver.WaitReadableAsync(cancellationToken).ConfigureAwait(false);
-        Look look = Peek(receiver.Socket, keepsRecord);
-        return look.IsProgress(0) ? await WaitForRestAsync(receiver.Socket, look, keepsRecord, cancellationToken).ConfigureAwait(false) : look.Record;
+        return await WaitForRestAsync(receiver.Socket, keepsRecord, cancellationToken).ConfigureAwait(false);
+    }
+
+    /// <summary>Does the same when the socket is readable already.</summary>
+    /// <inheritdoc cref="WaitAsync"/>
+    public static ValueTask<byte[]> WaitForRestAsync(Socket socket, bool keepsRecord, CancellationToken cancellationToken)
+    {
+        Look look = Peek(socket, keepsRecord);
+        return look.IsProgress(0) ? WaitForRestAsync(socket, look, keepsRecord, cancellationToken) : new(look.Record);
     }
 
     /// <summary>Does the same, blocking. The socket's ReceiveTimeout limits the time in which nothing arrives.</summary>

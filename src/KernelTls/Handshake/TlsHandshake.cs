@@ -53,9 +53,18 @@ internal sealed class TlsHandshake : IDisposable
         cancellationToken.ThrowIfCancellationRequested();
         if (IsServer)
         {
-            if (!HasFirstRecord)
+            try
             {
-                await WaitForClientAsync(cancellationToken).ConfigureAwait(false);
+                // Not FirstRecord.WaitAsync: each asynchronous method is more code to compile when a process starts.
+                if (!HasFirstRecord)
+                {
+                    await _receiver.WaitReadableAsync(cancellationToken).ConfigureAwait(false);
+                    await FirstRecord.WaitForRestAsync(_socket, keepsRecord: false, cancellationToken).ConfigureAwait(false);
+                }
+            }
+            catch (Exception e) when (e is SocketException or ObjectDisposedException)
+            {
+                throw FailedWait(e);
             }
         }
         else
@@ -155,19 +164,6 @@ internal sealed class TlsHandshake : IDisposable
     /// <summary>Client: gets the name as given by the caller. Server: empty.</summary>
     public string TargetHost => _settings.GivenHost;
 
-    /// <summary>Waits until the client has sent a record, which also makes the descriptor non-blocking.</summary>
-    private async ValueTask WaitForClientAsync(CancellationToken cancellationToken)
-    {
-        try
-        {
-            await FirstRecord.WaitAsync(_receiver, keepsRecord: false, cancellationToken).ConfigureAwait(false);
-        }
-        catch (Exception e) when (e is SocketException or ObjectDisposedException)
-        {
-            throw TlsErrors.Socket(TlsErrors.CannotAuthenticate, (e as SocketException)?.SocketErrorCode ?? SocketError.OperationAborted);
-        }
-    }
-
     /// <summary>Waits until the client has sent a record, blocking. Returns <see langword="false"/> when the time is over.</summary>
     private bool WaitForClient()
     {
@@ -177,9 +173,12 @@ internal sealed class TlsHandshake : IDisposable
         }
         catch (Exception e) when (e is SocketException or ObjectDisposedException)
         {
-            throw TlsErrors.Socket(TlsErrors.CannotAuthenticate, (e as SocketException)?.SocketErrorCode ?? SocketError.OperationAborted);
+            throw FailedWait(e);
         }
     }
+
+    private static IOException FailedWait(Exception e) =>
+        TlsErrors.Socket(TlsErrors.CannotAuthenticate, (e as SocketException)?.SocketErrorCode ?? SocketError.OperationAborted);
 
     /// <summary>Binds OpenSSL to the socket. From here on both .NET and OpenSSL use it.</summary>
     private void Begin()

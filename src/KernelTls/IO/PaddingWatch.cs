@@ -61,7 +61,19 @@ internal sealed class PaddingWatch(TimeProvider time, Func<long?> readCounter)
         }
 
         int name = file.IndexOf(Counter);
-        return name >= 0 && Utf8Parser.TryParse(file[(name + Counter.Length)..].TrimStart(" \t"u8), out long count, out _) ? count : null;
+        if (name < 0)
+        {
+            return null;
+        }
+
+        // A loop, because TrimStart is not compiled ahead of time.
+        file = file[(name + Counter.Length)..];
+        while (!file.IsEmpty && file[0] is (byte)' ' or (byte)'\t')
+        {
+            file = file[1..];
+        }
+
+        return Utf8Parser.TryParse(file, out long count, out _) ? count : null;
     }
 
     private void Look(long now)

@@ -135,7 +135,9 @@ internal static class RuntimeCanary
             Marshal.Copy(binding.DangerousGetHandle(), found, 0, found.Length);
         }
 
-        return found.AsSpan().EndsWith(SHA256.HashData(certificate.RawDataMemory.Span))
+        // Not EndsWith, which is not compiled ahead of time.
+        ReadOnlySpan<byte> hash = SHA256.HashData(certificate.RawDataMemory.Span);
+        return found.Length >= hash.Length && found.AsSpan(found.Length - hash.Length).SequenceEqual(hash)
             ? ""
             : "SslStream.TransportContext returns another channel binding than that of the published certificate";
     }

@@ -220,7 +220,7 @@ internal static partial class RuntimeInternals
     /// or an empty string.
     /// </summary>
     public static void PublishTargetHost(SslStream stream, string targetHost) =>
-        s_targetHost!.SetValue(s_options!.GetValue(stream), targetHost);
+        Set(s_targetHost!, s_options!.GetValue(stream)!, targetHost);
 
     /// <summary>
     /// Sets <see cref="SslStream.NegotiatedApplicationProtocol"/>, for which the base class also needs the version.
@@ -243,9 +243,9 @@ internal static partial class RuntimeInternals
             s_mapCipherSuite!.Invoke(info, [suite]);
         }
 
-        s_protocol!.SetValue(info, (int)protocol);
-        s_suite!.SetValue(info, suite);
-        s_applicationProtocol!.SetValue(info, applicationProtocol);
+        Set(s_protocol!, info, (int)protocol);
+        Set(s_suite!, info, suite);
+        Set(s_applicationProtocol!, info, applicationProtocol);
         s_info.SetValue(stream, info);
     }
 
@@ -262,6 +262,10 @@ internal static partial class RuntimeInternals
             (ExchangeAlgorithmType)(int)s_exchange!.GetValue(info)!,
             (int)s_exchangeBits!.GetValue(info)!);
     }
+
+    /// <summary>Sets a property by a delegate. From the second call on, reflection would generate code for it, which delays the start of a process.</summary>
+    private static void Set<T>(PropertyInfo property, object target, T value) =>
+        property.SetMethod!.CreateDelegate<Action<T>>(target)(value);
 
     private static string FindMissing()
     {
