@@ -97,6 +97,7 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
         Http("h2-get-64k", new(HttpVersion.Version20) { ResponseSize = 64 * Kilobyte }, operationsPerRound: 50),
         Http("h2-post-64k", new(HttpVersion.Version20) { RequestSize = 64 * Kilobyte }, operationsPerRound: 50),
         Http("static-1m", new(HttpVersion.Version11) { ResponseSize = Megabyte, IsFile = true }, operationsPerRound: 8),
+        Http("h2-static-1m", new(HttpVersion.Version20) { ResponseSize = Megabyte, IsFile = true }, operationsPerRound: 8),
         Start("start-stream", 128, mode => new FirstConnection(ModeTable.Create(mode, new BenchCertificates(), resume: false))),
         Start("start-h1-1000", new(HttpVersion.Version11)),
         Start("start-h2-1000", new(HttpVersion.Version20)),
@@ -210,7 +211,7 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
         })
         {
             Payload = kind.RequestSize + kind.ResponseSize,
-            File = kind.IsFile ? (kind.ResponseSize, "h1-get-0") : null,
+            File = kind is { IsFile: true, Version.Major: 1 } ? (kind.ResponseSize, "h1-get-0") : null,
             Modes = s_httpModes,
             PossibleModes = ModeTable.Http,
             Weight = 2,
