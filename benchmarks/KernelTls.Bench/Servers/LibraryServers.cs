@@ -9,11 +9,11 @@ internal static class LibraryServers
     /// <summary>Starts a new PostgreSQL without data, whose owner has a password.</summary>
     public static async Task<ServerProcess> StartPostgresAsync(ServedFiles files)
     {
-        int port = ServerProcess.FindPort();
+        ReservedPort port = new();
         string directory = files.FullName;
         PostgresProgram postgres = new(
             directory,
-            port,
+            port.Number,
             BenchCertificates.PathIn(directory),
             BenchCertificates.KeyPathIn(directory),
             BenchCertificates.AuthorityPathIn(directory));
@@ -38,10 +38,10 @@ internal static class LibraryServers
     /// <summary>Starts a new Redis, which keeps its data in memory and accepts clients without a certificate.</summary>
     public static Task<ServerProcess> StartRedisAsync(ServedFiles files)
     {
-        int port = ServerProcess.FindPort();
+        ReservedPort port = new();
         string directory = files.FullName;
         string[] arguments = RedisProgram.Arguments(
-            port, BenchCertificates.PathIn(directory), BenchCertificates.KeyPathIn(directory), BenchCertificates.AuthorityPathIn(directory));
+            port.Number, BenchCertificates.PathIn(directory), BenchCertificates.KeyPathIn(directory), BenchCertificates.AuthorityPathIn(directory));
         return ServerProcess.StartAsync(
             port,
             new ProcessStartInfo(RedisProgram.Program, [.. arguments, "--tls-auth-clients", "no"]) { WorkingDirectory = directory },

@@ -1,8 +1,7 @@
 using System.Diagnostics;
-using System.Net;
-using System.Net.Sockets;
 using System.Runtime.InteropServices;
 using System.Text;
+using KernelTls.Tests;
 
 namespace KernelTls.Bench.Servers;
 
@@ -15,20 +14,21 @@ internal sealed partial class ServerProcess : IDisposable
 {
     private static readonly TimeSpan s_shutdown = TimeSpan.FromSeconds(30);
 
+    private readonly ReservedPort _port;
     private readonly Process _process;
     private readonly int? _endSignal;
     private readonly StringBuilder _said = new();
 
-    private ServerProcess(int port, ProcessStartInfo start, int? endSignal)
+    private ServerProcess(ReservedPort port, ProcessStartInfo start, int? endSignal)
     {
-        Port = port;
+        _port = port;
         _endSignal = endSignal;
         start.RedirectStandardOutput = true;
         start.RedirectStandardError = true;
         _process = Process.Start(start)!;
     }
 
-    public int Port { get; }
+    public int Port => _port.Number;
 
     public int ProcessId => _process.Id;
 
@@ -39,24 +39,17 @@ internal sealed partial class ServerProcess : IDisposable
     /// </param>
     public static Task<ServerProcess> StartAsync(string mode, ServedFiles files, ServerProcess? upstream)
     {
-        int port = FindPort();
+        ReservedPort port = new();
         return NginxServer.IsMode(mode)
-            ? StartAsync(port, NginxServer.Describe(mode, files, port, upstream?.Port), NginxServer.Listening)
-            : StartAsync(port, KestrelServer.Describe(mode, files, port, upstream?.Port), KestrelServer.Listening);
+            ? StartAsync(port, NginxServer.Describe(mode, files, port.Number, upstream?.Port), NginxServer.Listening)
+            : StartAsync(port, KestrelServer.Describe(mode, files, port.Number, upstream?.Port), KestrelServer.Listening);
     }
 
     /// <summary>Starts the server behind a reverse proxy.</summary>
     public static Task<ServerProcess> StartUpstreamAsync(ServedFiles files)
     {
-        int port = FindPort();
-        return StartAsync(port, NginxServer.DescribeUpstream(files, port), NginxServer.Listening);
-    }
-
-    public static int FindPort()
-    {
-        using Socket socket = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
-        socket.Bind(new IPEndPoint(IPAddress.Loopback, 0));
-        return ((IPEndPoint)socket.LocalEndPoint!).Port;
+        ReservedPort port = new();
+        return StartAsync(port, NginxServer.DescribeUpstream(files, port.Number), NginxServer.Listening);
     }
 
     public void Dispose()
@@ -67,17 +60,18 @@ internal sealed partial class ServerProcess : IDisposable
         }
 
         _process.Dispose();
+        _port.Dispose();
     }
 
     /// <summary>Starts any server, and waits until it listens.</summary>
-    /// <param name="port">The port on which the server listens.</param>
+    /// <param name="port">The port on which the server listens. The server's process owns it from now on.</param>
     /// <param name="start">The server's command.</param>
     /// <param name="listening">The text that the server writes when it listens.</param>
     /// <param name="endSignal">
     /// The signal that makes the server end its own processes and itself, or null if the server is a single process and
     /// can be killed.
     /// </param>
-    public static async Task<ServerProcess> StartAsync(int port, ProcessStartInfo start, string listening, int? endSignal = null)
+    public static async Task<ServerProcess> StartAsync(ReservedPort port, ProcessStartInfo start, string listening, int? endSignal = null)
     {
         ServerProcess server = new(port, start, endSignal);
         try
