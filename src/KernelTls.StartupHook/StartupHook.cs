@@ -1,3 +1,5 @@
+using System.Reflection;
+using System.Runtime.CompilerServices;
 using System.Runtime.Loader;
 
 /// <summary>
@@ -6,11 +8,16 @@ using System.Runtime.Loader;
 /// </summary>
 /// <remarks>
 /// It must not make an application worse: it does nothing on a .NET that KernelTls does not support or if no switch is on, and it never
-/// throws.
+/// throws. The library is loaded only in a process that loads .NET's TLS, or what a host is announced with.
 /// </remarks>
 internal static class StartupHook
 {
-    /// <summary>Begins, if a switch is on. Does nothing otherwise. Does not throw.</summary>
+    // Without them there is no handshake, and no host.
+    private static readonly string[] s_causes = ["System.Net.Security,", "System.Diagnostics.DiagnosticSource,"];
+
+    private static int s_begun;
+
+    /// <summary>Waits for the application to load what the library is for, if a switch is on. Does nothing otherwise. Does not throw.</summary>
     public static void Initialize()
     {
         if (!HookGate.IsOpen(Environment.Version, Environment.GetEnvironmentVariable, AppContext.TryGetSwitch))
@@ -18,6 +25,29 @@ internal static class StartupHook
             return;
         }
 
+        AppDomain.CurrentDomain.AssemblyLoad += BeginIfCause;
+
+        // Another hook may have loaded one of them.
+        foreach (Assembly assembly in AppDomain.CurrentDomain.GetAssemblies())
+        {
+            BeginIfCause(assembly);
+        }
+    }
+
+    private static void BeginIfCause(object? sender, AssemblyLoadEventArgs e) => BeginIfCause(e.LoadedAssembly);
+
+    /// <remarks>
+    /// .NET calls this before any thread can use the assembly that it has loaded. So the library sees the first handshake, and the first host.
+    /// </remarks>
+    private static void BeginIfCause(Assembly loaded)
+    {
+        string name = loaded.FullName ?? "";
+        if (!Array.Exists(s_causes, cause => name.StartsWith(cause, StringComparison.Ordinal)) || Interlocked.Exchange(ref s_begun, 1) != 0)
+        {
+            return;
+        }
+
+        AppDomain.CurrentDomain.AssemblyLoad -= BeginIfCause;
         try
         {
             Begin();
@@ -29,6 +59,7 @@ internal static class StartupHook
     }
 
     // A method of its own, so that a type that cannot be loaded is an exception there.
+    [MethodImpl(MethodImplOptions.NoInlining)]
     private static void Begin()
     {
         BundleFolder bundle = new(typeof(StartupHook).Assembly);

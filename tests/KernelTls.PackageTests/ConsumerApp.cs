@@ -50,6 +50,9 @@ public sealed record ConsumerApp(
         "OpenTelemetry.Extensions.Hosting OpenTelemetry.Instrumentation.AspNetCore OpenTelemetry.Instrumentation.Http OpenTelemetry.Exporter.Console Microsoft.ApplicationInsights.AspNetCore",
         Program: "Telemetry.cs");
 
+    /// <summary>Gets a web application on the slim builder, without a package of KernelTls.</summary>
+    public static ConsumerApp Slim { get; } = new("unchanged-slim", "web", null, Program: "Slim.cs");
+
     /// <summary>Gets a start-up hook that is not ours.</summary>
     public static ConsumerApp OtherHook { get; } = new("other-hook", "classlib", null, Program: "OtherHook.cs");
 

@@ -38,6 +38,15 @@ public sealed class HookTests(Workshop workshop) : IDisposable
         await AssertReachedAsync(published, ["dotnet", Path.Combine(published, $"unchanged-{template}.dll")], path, text);
     }
 
+    /// <summary>Hosting start-up assemblies do not run in it.</summary>
+    [Fact]
+    public async Task A_web_application_on_the_slim_builder()
+    {
+        string published = await workshop.PublishAsync(ConsumerApp.Slim, "unchanged-slim");
+
+        await AssertReachedAsync(published, ["dotnet", Path.Combine(published, "unchanged-slim.dll")], "/", "Hello World!");
+    }
+
     /// <summary>Agents listen to the same events of the process.</summary>
     [Fact]
     public async Task A_web_application_with_telemetry()
@@ -113,6 +122,21 @@ public sealed class HookTests(Workshop workshop) : IDisposable
         Assert.Equal("loaded: KernelTls.StartupHook\n", await unset.SucceedAsync());
         using Application off = Programs.Run(published, command, HookBundle.Variable(HookBundle.FullPath), (Application.KernelVariable, "0"));
         Assert.Equal("loaded: KernelTls.StartupHook\n", await off.SucceedAsync());
+    }
+
+    /// <summary>The hook costs a process little before it loads .NET's TLS.</summary>
+    [Fact]
+    public async Task A_program_without_TLS_loads_nothing_of_the_bundle()
+    {
+        string published = await workshop.PublishAsync(ConsumerApp.Stock, "unchanged-console");
+
+        using Application idle = Programs.Run(published, Ktls("dotnet", Path.Combine(published, "unchanged-console.dll"), "idle"), s_direct, ("KERNELTLS_LOG", "1"));
+        await idle.WaitForAsync("loaded: ");
+
+        using Application info = Programs.Run(_directory.FullName, ["dotnet", HookBundle.Tool, "info", "--process", $"{idle.ProcessId}"]);
+        Assert.Equal(1, await info.ExitAsync());
+        Assert.Contains("its start-up hook has not loaded the library", info.Said.ReplaceLineEndings(" "), StringComparison.Ordinal);
+        Assert.Equal("loaded: KernelTls.StartupHook\n", await idle.KillAsync());
     }
 
     [Fact]

@@ -26,6 +26,9 @@ internal sealed partial class Application : IDisposable
     /// <summary>Gets the standard output read so far.</summary>
     public string Said => _said.ToString();
 
+    /// <summary>Gets the identifier of the process.</summary>
+    public int ProcessId => _process.Id;
+
     public static Application Start(
         string program, string workingDirectory, IEnumerable<(string Name, string Value)> environment, params string[] arguments)
     {

@@ -8,6 +8,7 @@ namespace KernelTls.Tool.Commands;
 internal static class ProcessInfo
 {
     private const string Library = "KernelTls.dll";
+    private const string Hook = "KernelTls.StartupHook.dll";
     private static readonly TimeSpan s_answerTime = TimeSpan.FromSeconds(3);
 
     /// <summary>Shows the status that the process tells. Returns the exit code.</summary>
@@ -51,8 +52,11 @@ internal static class ProcessInfo
     {
         try
         {
-            return File.ReadLines($"/proc/{processId}/maps").Any(l => l.EndsWith("/" + Library, StringComparison.Ordinal))
+            string[] mapped = [.. File.ReadLines($"/proc/{processId}/maps")];
+            return IsMapped(mapped, Library)
                 ? "it has loaded KernelTls, but tells no status: no switch is set and nothing of the library was used so far, or EventSourceSupport is false"
+                : IsMapped(mapped, Hook)
+                ? "its start-up hook has not loaded the library: the process has used no TLS so far, no switch is set, or the hook has given the reason on the standard error"
                 : $"it has not loaded {Library}. Its TLS is SslStream: add a package, or set a switch (DOTNET_SYSTEM_NET_SECURITY_KTLS=1) and restart it";
         }
         catch (Exception e) when (e is IOException or UnauthorizedAccessException)
@@ -60,4 +64,6 @@ internal static class ProcessInfo
             return "it tells no status";
         }
     }
+
+    private static bool IsMapped(IEnumerable<string> mapped, string file) => mapped.Any(line => line.EndsWith("/" + file, StringComparison.Ordinal));
 }

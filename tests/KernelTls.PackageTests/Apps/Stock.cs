@@ -5,7 +5,13 @@ using System.Net.Sockets;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 
-// A program whose TLS is all stock: an HttpClient, and a server on SslStream. It knows nothing of kernel TLS.
+// A program whose TLS is all stock: an HttpClient, and a server on SslStream; with an argument it has none, and waits. It knows nothing of kernel TLS.
+if (args.Length > 0)
+{
+    Loaded.Write();
+    Thread.Sleep(Timeout.Infinite);
+}
+
 using Reports reports = new();
 using ECDsa key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
 using X509Certificate2 certificate = new CertificateRequest("CN=localhost", key, HashAlgorithmName.SHA256)
@@ -23,8 +29,7 @@ if (Environment.GetEnvironmentVariable("DOTNET_SYSTEM_NET_SECURITY_DIRECT_OPENSS
     Console.WriteLine("Waited 30 s for both reports.");
 }
 
-string[] loaded = [.. AppDomain.CurrentDomain.GetAssemblies().Select(a => a.GetName().Name!).Where(n => n.StartsWith("KernelTls"))];
-Console.WriteLine($"loaded: {string.Join(' ', loaded)}");
+Loaded.Write();
 
 async Task ServeAsync()
 {
@@ -53,5 +58,14 @@ internal sealed class Reports : EventListener
         {
             Both.Signal();
         }
+    }
+}
+
+internal static class Loaded
+{
+    public static void Write()
+    {
+        string[] loaded = [.. AppDomain.CurrentDomain.GetAssemblies().Select(a => a.GetName().Name!).Where(n => n.StartsWith("KernelTls"))];
+        Console.WriteLine($"loaded: {string.Join(' ', loaded)}");
     }
 }
