@@ -39,6 +39,8 @@ internal static partial class ReplacedProcess
             environment[name] = value;
         }
 
+        DeleteDiagnosticSocket();
+
         // .NET ignores it in this process, and a program inherits that.
         _ = Signal(SigPipe, 0);
         _ = Execute(program, [.. command, null], [.. environment.Select(v => $"{v.Key}={v.Value}"), null]);
@@ -46,6 +48,25 @@ internal static partial class ReplacedProcess
         throw new ToolFailedException(
             errno == NoEntry ? ExitCode.CommandNotFound : ExitCode.CommandNotStarted,
             $"'{program}' cannot be started: {Marshal.GetPInvokeErrorMessage(errno)}.");
+    }
+
+    /// <summary>
+    /// Deletes the socket on which .NET accepts diagnostic tools. A .NET program in this process would need the same name, and without the
+    /// socket dotnet-trace or <c>ktls top</c> could not connect.
+    /// </summary>
+    private static void DeleteDiagnosticSocket()
+    {
+        try
+        {
+            foreach (string socket in Directory.GetFiles(Path.GetTempPath(), $"dotnet-diagnostic-{Environment.ProcessId}-*-socket"))
+            {
+                File.Delete(socket);
+            }
+        }
+        catch (Exception e) when (e is IOException or UnauthorizedAccessException)
+        {
+            // The program starts without it.
+        }
     }
 
     [LibraryImport("libc", EntryPoint = "execve", SetLastError = true, StringMarshalling = StringMarshalling.Utf8)]
