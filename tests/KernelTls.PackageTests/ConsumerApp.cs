@@ -43,6 +43,9 @@ public sealed record ConsumerApp(
     /// <summary>Gets a console application whose TLS is stock, without a package of KernelTls.</summary>
     public static ConsumerApp Stock { get; } = new("unchanged-console", "console", null, Program: "Stock.cs");
 
+    /// <summary>Gets a console application without TLS, and without a package of KernelTls.</summary>
+    public static ConsumerApp Idle { get; } = new("unchanged-idle", "console", null, Program: "Idle.cs");
+
     /// <summary>Gets a web application with OpenTelemetry and Application Insights, without a package of KernelTls.</summary>
     public static ConsumerApp Telemetry { get; } = new(
         "unchanged-telemetry",

@@ -5,13 +5,7 @@ using System.Net.Sockets;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
 
-// A program whose TLS is all stock: an HttpClient, and a server on SslStream; with an argument it has none, and waits. It knows nothing of kernel TLS.
-if (args.Length > 0)
-{
-    Loaded.Write();
-    Thread.Sleep(Timeout.Infinite);
-}
-
+// A program whose TLS is all stock: an HttpClient, and a server on SslStream. It knows nothing of kernel TLS.
 using Reports reports = new();
 using ECDsa key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
 using X509Certificate2 certificate = new CertificateRequest("CN=localhost", key, HashAlgorithmName.SHA256)
@@ -29,7 +23,8 @@ if (Environment.GetEnvironmentVariable("DOTNET_SYSTEM_NET_SECURITY_DIRECT_OPENSS
     Console.WriteLine("Waited 30 s for both reports.");
 }
 
-Loaded.Write();
+string[] loaded = [.. AppDomain.CurrentDomain.GetAssemblies().Select(a => a.GetName().Name!).Where(n => n.StartsWith("KernelTls"))];
+Console.WriteLine($"loaded: {string.Join(' ', loaded)}");
 
 async Task ServeAsync()
 {
@@ -58,14 +53,5 @@ internal sealed class Reports : EventListener
         {
             Both.Signal();
         }
-    }
-}
-
-internal static class Loaded
-{
-    public static void Write()
-    {
-        string[] loaded = [.. AppDomain.CurrentDomain.GetAssemblies().Select(a => a.GetName().Name!).Where(n => n.StartsWith("KernelTls"))];
-        Console.WriteLine($"loaded: {string.Join(' ', loaded)}");
     }
 }
