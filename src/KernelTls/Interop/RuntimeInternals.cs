@@ -243,8 +243,8 @@ internal static partial class RuntimeInternals
             s_mapCipherSuite!.Invoke(info, [suite]);
         }
 
-        Set(s_protocol!, info, (int)protocol);
-        Set(s_suite!, info, suite);
+        s_protocol!.SetMethod!.CreateDelegate<Action<int>>(info)((int)protocol);
+        s_suite!.SetMethod!.CreateDelegate<Action<TlsCipherSuite>>(info)(suite);
         Set(s_applicationProtocol!, info, applicationProtocol);
         s_info.SetValue(stream, info);
     }
@@ -263,9 +263,12 @@ internal static partial class RuntimeInternals
             (int)s_exchangeBits!.GetValue(info)!);
     }
 
-    /// <summary>Sets a property by a delegate. From the second call on, reflection would generate code for it, which delays the start of a process.</summary>
-    private static void Set<T>(PropertyInfo property, object target, T value) =>
-        property.SetMethod!.CreateDelegate<Action<T>>(target)(value);
+    /// <summary>
+    /// Sets a property by a delegate, as is done for those of other types. From the second call on, reflection would generate code for it, which
+    /// delays the start of a process.
+    /// </summary>
+    private static void Set<T>(PropertyInfo property, object target, T value)
+        where T : class? => property.SetMethod!.CreateDelegate<Action<T>>(target)(value);
 
     private static string FindMissing()
     {
