@@ -31,9 +31,13 @@ static int32_t CopyExtension(const KtlsOpenSsl* api, SSL* ssl, unsigned int type
  */
 static bool StoreServerName(const KtlsOpenSsl* api, SSL* ssl, KtlsConnection* connection)
 {
+    if (connection->serverName != NULL)
+    {
+        return true;
+    }
     uint8_t content[KTLS_SERVER_NAME_MAX];
     int32_t length = CopyExtension(api, ssl, TLSEXT_TYPE_SERVER_NAME, content, sizeof(content));
-    if (connection->serverName != NULL || length <= 0)
+    if (length <= 0)
     {
         return true;
     }
@@ -77,8 +81,11 @@ int KtlsHello_OnClientHello(SSL* ssl, int* alert, void* argument)
         hello->legacyVersion = (int32_t)api->SSL_client_hello_get0_legacy_version(ssl);
         hello->versionsLength =
             CopyExtension(api, ssl, TLSEXT_TYPE_SUPPORTED_VERSIONS, hello->versions, sizeof(hello->versions));
-        hello->serverNameLength = connection->serverNameLength;
-        (void)CopyExtension(api, ssl, TLSEXT_TYPE_SERVER_NAME, hello->serverName, sizeof(hello->serverName));
+        if (connection->serverName != NULL)
+        {
+            memcpy(hello->serverName, connection->serverName, (size_t)connection->serverNameLength);
+            hello->serverNameLength = connection->serverNameLength;
+        }
     }
     connection->helloDecision = KTLS_DECISION_WAITING;
     return SSL_CLIENT_HELLO_RETRY;

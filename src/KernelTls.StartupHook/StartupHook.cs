@@ -37,7 +37,8 @@ internal static class StartupHook
     private static void BeginIfCause(object? sender, AssemblyLoadEventArgs e) => BeginIfCause(e.LoadedAssembly);
 
     /// <remarks>
-    /// .NET calls this before any thread can use the assembly that it has loaded. So the library sees the first handshake, and the first host.
+    /// The thread that loads the assembly goes on only after this, so the library sees its first handshake, and its first host. Other threads can
+    /// use the assembly meanwhile, and do not wait: a thread that waits here could hold a lock that the library needs to start.
     /// </remarks>
     private static void BeginIfCause(Assembly loaded)
     {

@@ -16,7 +16,7 @@ public class EndpointReportTests
     public async Task An_endpoint_on_localhost_is_named_once_behind_its_address()
     {
         await using Server server = await Server.StartAsync(
-            TlsMode.DirectOpenSsl, kestrel: options => options.ListenLocalhost(FreePort(), endpoint => endpoint.UseHttps(Certificates.Ecdsa)));
+            TlsMode.DirectOpenSsl, kestrel: options => options.ListenLocalhost(Server.FreePort(), endpoint => endpoint.UseHttps(Certificates.Ecdsa)));
 
         Server.Log.Entry[] entries = [.. server.Events.Entries];
         Server.Log.Entry[] named = [.. entries.Where(e => e.Id.Name == nameof(LogMessages.EndpointServedByOpenSsl))];
@@ -70,12 +70,5 @@ public class EndpointReportTests
         Assert.Contains(
             ProcessStatus.Endpoints.Read(),
             e => e.Kind.Endpoint == server.Https.AbsoluteUri.TrimEnd('/') && e.Kind.State == "OpenSSL on the socket (DisabledByMode)");
-    }
-
-    private static int FreePort()
-    {
-        using TcpListener free = new(IPAddress.Loopback, 0);
-        free.Start();
-        return ((IPEndPoint)free.LocalEndpoint).Port;
     }
 }

@@ -64,7 +64,7 @@ internal sealed partial class ServerProcess : IDisposable
     }
 
     /// <summary>Starts any server, and waits until it listens.</summary>
-    /// <param name="port">The port on which the server listens. The server's process owns it from now on.</param>
+    /// <param name="port">The port on which the server listens. It is freed when the server is disposed.</param>
     /// <param name="start">The server's command.</param>
     /// <param name="listening">The text that the server writes when it listens.</param>
     /// <param name="endSignal">

@@ -171,5 +171,14 @@ internal sealed class SendGate(Func<Task>? exiting = null)
     }
 
     /// <summary>Takes a turn that only sends an answer, if one is due.</summary>
-    private bool TryEnterToAnswer() => _isAnswerDue && IsOpen && TryEnter() && (IsIntact = true);
+    private bool TryEnterToAnswer()
+    {
+        if (!_isAnswerDue || !IsOpen || !TryEnter())
+        {
+            return false;
+        }
+
+        IsIntact = true;
+        return true;
+    }
 }

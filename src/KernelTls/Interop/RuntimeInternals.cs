@@ -263,10 +263,8 @@ internal static partial class RuntimeInternals
             (int)s_exchangeBits!.GetValue(info)!);
     }
 
-    /// <summary>
-    /// Sets a property by a delegate, as is done for those of other types. From the second call on, reflection would generate code for it, which
-    /// delays the start of a process.
-    /// </summary>
+    /// <summary>Sets a property by a delegate. From the second call on, reflection would generate code for it, which delays the start of a process.</summary>
+    /// <remarks>For a value type the caller writes the same itself: over a type of another assembly, this method would be compiled at run time.</remarks>
     private static void Set<T>(PropertyInfo property, object target, T value)
         where T : class? => property.SetMethod!.CreateDelegate<Action<T>>(target)(value);
 
