@@ -64,6 +64,8 @@ public abstract class FtpsTest(FtpServer server) : LibraryTest("KernelTls.Librar
         Assert.Equal(2, Handshakes);
     }
 
+    protected override string ServerErrors => server.Errors;
+
     protected override Task StartAsync() => server.StartAsync();
 
     /// <summary>Transfers many files, each by a data connection that resumes a session, on one control connection.</summary>

@@ -108,6 +108,8 @@ public sealed class ImapTests(ImapServer server) : LibraryTest("MailKit"), IClas
         await Assert.ThrowsAnyAsync<AuthenticationException>(() => client.AuthenticateAsync("nobody", ImapServer.Password)).InTime();
     }
 
+    protected override string ServerErrors => server.Errors;
+
     protected override Task StartAsync() => server.StartAsync();
 
     private async Task<ImapClient> ConnectAsync(string user, bool synchronously = false)

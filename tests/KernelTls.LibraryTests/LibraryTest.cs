@@ -37,10 +37,15 @@ public abstract class LibraryTest : IAsyncLifetime
     public async ValueTask DisposeAsync()
     {
         GC.SuppressFinalize(this);
+        string errors = ServerErrors;
         await StopAsync();
         if (TestContext.Current.TestState?.Result == TestResult.Passed)
         {
             AssertCounted();
+        }
+        else if (errors.Length > 0 && TestContext.Current.TestState?.Result == TestResult.Failed)
+        {
+            Assert.Fail($"The server has written:\n{errors}");
         }
     }
 
@@ -55,6 +60,9 @@ public abstract class LibraryTest : IAsyncLifetime
         _ownBefore = s_handshakes.Libraries.Length;
         _fallbacksBefore = s_handshakes.Fallbacks.Length;
     }
+
+    /// <summary>Gets what the server has written to its standard error. A failed test shows it.</summary>
+    protected virtual string ServerErrors => "";
 
     /// <summary>Starts the server. Connections during its start are not counted.</summary>
     protected virtual Task StartAsync() => Task.CompletedTask;

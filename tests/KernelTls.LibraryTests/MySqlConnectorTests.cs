@@ -154,6 +154,8 @@ public sealed class MySqlConnectorTests(MariaDbServer server) : LibraryTest("MyS
         Assert.Equal("client@127.0.0.1", await ScalarAsync(command, synchronously));
     }
 
+    protected override string ServerErrors => server.Errors;
+
     protected override Task StartAsync() => server.StartAsync();
 
     private MySqlDataSource Source(Action<MySqlConnectionStringBuilder>? configure = null)

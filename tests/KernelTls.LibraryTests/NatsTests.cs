@@ -6,7 +6,8 @@ using TlsMode = NATS.Client.Core.TlsMode;
 namespace KernelTls.LibraryTests;
 
 /// <summary>Tests NATS.Net, which has no blocking calls, with NATS, which requires a client certificate.</summary>
-public sealed class NatsTests(NatsServer server) : LibraryTest("NATS.Client.Core"), IClassFixture<NatsServer>
+public sealed class NatsTests(NatsServer server, HandshakeFirstNatsServer handshakeFirstServer)
+    : LibraryTest("NATS.Client.Core"), IClassFixture<NatsServer>, IClassFixture<HandshakeFirstNatsServer>
 {
     private const int LargeSize = 3_000_001;
 
@@ -18,8 +19,10 @@ public sealed class NatsTests(NatsServer server) : LibraryTest("NATS.Client.Core
     [InlineData(true)]
     public async Task Many_small_and_a_large_message(bool handshakeFirst)
     {
-        await using NatsConnection publisher = await ConnectAsync(handshakeFirst: handshakeFirst);
-        await using NatsConnection subscriber = await ConnectAsync(handshakeFirst: handshakeFirst);
+        NatsServer used = handshakeFirst ? handshakeFirstServer : server;
+        await used.StartAsync();
+        await using NatsConnection publisher = await ConnectAsync(used);
+        await using NatsConnection subscriber = await ConnectAsync(used);
         await using INatsSub<byte[]> received = await SubscribeAsync(subscriber, "many");
 
         for (int i = 0; i < 2000; i++)
@@ -106,6 +109,8 @@ public sealed class NatsTests(NatsServer server) : LibraryTest("NATS.Client.Core
         Assert.Equal(NatsConnectionState.Open, connection.ConnectionState);
     }
 
+    protected override string ServerErrors => server.Errors + handshakeFirstServer.Errors;
+
     protected override async Task StartAsync()
     {
         await server.StartAsync();
@@ -118,14 +123,16 @@ public sealed class NatsTests(NatsServer server) : LibraryTest("NATS.Client.Core
         return Task.CompletedTask;
     }
 
-    private async Task<NatsConnection> ConnectAsync(bool handshakeFirst = false, bool hasCertificate = true)
+    private Task<NatsConnection> ConnectAsync(bool hasCertificate = true) => ConnectAsync(server, hasCertificate);
+
+    private async Task<NatsConnection> ConnectAsync(NatsServer server, bool hasCertificate = true)
     {
         NatsConnection connection = new(new NatsOpts
         {
             Url = $"nats://127.0.0.1:{server.Port}",
             TlsOpts = new NatsTlsOpts
             {
-                Mode = handshakeFirst && server.AllowsHandshakeFirst ? TlsMode.Implicit : TlsMode.Require,
+                Mode = server.IsHandshakeFirst ? TlsMode.Implicit : TlsMode.Require,
                 CertFile = hasCertificate ? _files["certificate.pem"] : null,
                 KeyFile = hasCertificate ? _files["key.pem"] : null,
             },

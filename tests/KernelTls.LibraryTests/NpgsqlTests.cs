@@ -203,6 +203,8 @@ public sealed class NpgsqlTests(PostgresServer server) : LibraryTest("Npgsql"), 
         await AssertWorksAsync(connection);
     }
 
+    protected override string ServerErrors => server.Errors;
+
     protected override async Task StartAsync()
     {
         await server.StartAsync();

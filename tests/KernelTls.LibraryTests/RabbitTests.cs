@@ -78,6 +78,8 @@ public sealed class RabbitTests(RabbitServer server) : LibraryTest("RabbitMQ.Cli
         Assert.Equal(2, Handshakes);
     }
 
+    protected override string ServerErrors => server.Errors;
+
     protected override Task StartAsync() => server.StartAsync();
 
     private static async Task<IConnection> ConnectAsync(int port) => await new ConnectionFactory

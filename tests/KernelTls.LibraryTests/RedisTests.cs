@@ -127,6 +127,8 @@ public sealed class RedisTests(RedisServer server) : LibraryTest("StackExchange.
         Assert.True(redis.IsConnected);
     }
 
+    protected override string ServerErrors => server.Errors;
+
     protected override Task StartAsync() => server.StartAsync();
 
     private Task<ConnectionMultiplexer> ConnectAsync(bool synchronously = false, Action<ConfigurationOptions>? configure = null) =>

@@ -40,6 +40,8 @@ public sealed class SmtpTests(OpenSmtpdServer server) : LibraryTest("MailKit"), 
         Assert.Equal(2, Handshakes);
     }
 
+    protected override string ServerErrors => server.Errors;
+
     protected override Task StartAsync() => server.StartAsync();
 
     private async Task<SmtpClient> ConnectAsync(bool synchronously = false)

@@ -18,6 +18,9 @@ public abstract class Server(string program) : IAsyncDisposable
 
     public int Port => _port.Number;
 
+    /// <summary>Gets what its program has written to its standard error.</summary>
+    public string Errors => _program?.Errors ?? "";
+
     /// <summary>Gets the directory of its files.</summary>
     protected string Files => _directory.FullName;
 
