@@ -35,14 +35,6 @@ static long FailRead(const KtlsOpenSsl* api, KtlsConnection* connection, BIO* bi
     return -1;
 }
 
-/* Runs before OpenSSL reads the socket. If the caller's receive has already failed with a record error, the read fails
- * too, because the kernel does not report the error again. */
-static long BeforeRead(const KtlsOpenSsl* api, KtlsConnection* connection, BIO* bio, int returned)
-{
-    return IsRecordError(connection->receiveError) ? FailRead(api, connection, bio, connection->receiveError)
-                                                   : returned;
-}
-
 /* A protected ChangeCipherSpec must end a TLS 1.3 connection (RFC 8446, section 5). If the kernel has decrypted it,
  * OpenSSL 3.5 mistakes it for an unprotected one and drops it. Therefore its type is replaced with an invalid one. */
 static void RejectChangeCipherSpec(
@@ -55,24 +47,8 @@ static void RejectChangeCipherSpec(
     }
 }
 
-/* OpenSSL 4.0 takes the end of a stream that the kernel decrypts for a record without a type, and fails with EMSGSIZE.
- */
-static bool IsEndOfStream(const KtlsOpenSsl* api, const KtlsConnection* connection, int returned, int error)
-{
-    uint8_t next;
-    return returned < 0 && error == EMSGSIZE && api->version >= KTLS_OPENSSL_4_0 &&
-           KtlsConnection_IsReceiveOffloaded(api, connection) &&
-           recv(connection->socket, &next, sizeof(next), MSG_PEEK | MSG_DONTWAIT) == 0;
-}
-
 static long AfterRead(const KtlsOpenSsl* api, KtlsConnection* connection, BIO* bio, int returned, int error)
 {
-    if (IsEndOfStream(api, connection, returned, error))
-    {
-        api->BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
-        returned = 0;
-        error = 0;
-    }
     bool receiveFailedWithEio = connection->receiveError == EIO;
     connection->receiveError = 0;
     if (receiveFailedWithEio && (returned == 0 || (returned < 0 && error == EAGAIN)))
@@ -91,6 +67,47 @@ static long AfterRead(const KtlsOpenSsl* api, KtlsConnection* connection, BIO* b
     }
     errno = error;
     return returned;
+}
+
+/* OpenSSL 4.0 takes the end of a stream that the kernel decrypts for a record without a type, and reports EMSGSIZE, as
+ * the kernel does for a record that is too long. Therefore it reads only a record that is there. Returns 0 or less in
+ * place of a read that would find none. */
+static long LookForRecord(const KtlsOpenSsl* api, KtlsConnection* connection, BIO* bio, int returned)
+{
+    uint8_t first;
+    if (api->version < KTLS_OPENSSL_4_0 || !KtlsConnection_IsReceiveOffloaded(api, connection))
+    {
+        return returned;
+    }
+    ssize_t found;
+    do
+    {
+        found = recv(connection->socket, &first, sizeof(first), MSG_PEEK | MSG_DONTWAIT);
+    } while (found < 0 && errno == EINTR);
+    /* EIO: a record that is not data. */
+    if (found > 0 || (found < 0 && errno == EIO))
+    {
+        return returned;
+    }
+    int error = found < 0 ? errno : 0;
+    api->BIO_clear_flags(bio, BIO_FLAGS_RETRY | BIO_FLAGS_IN_EOF);
+    if (found == 0)
+    {
+        api->BIO_set_flags(bio, BIO_FLAGS_IN_EOF);
+    }
+    else if (error == EAGAIN)
+    {
+        api->BIO_set_flags(bio, BIO_FLAGS_RETRY_READ);
+    }
+    return AfterRead(api, connection, bio, (int)found, error);
+}
+
+/* Runs before OpenSSL reads the socket. If the caller's receive has already failed with a record error, the read fails
+ * too, because the kernel does not report the error again. */
+static long BeforeRead(const KtlsOpenSsl* api, KtlsConnection* connection, BIO* bio, int returned)
+{
+    return IsRecordError(connection->receiveError) ? FailRead(api, connection, bio, connection->receiveError)
+                                                   : LookForRecord(api, connection, bio, returned);
 }
 
 static long OnRead(

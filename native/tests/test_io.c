@@ -250,6 +250,36 @@ static void A_bad_record_is_answered_by_its_alert(void)
     }
 }
 
+/* OpenSSL reads a record that the kernel's parser rejects, and the peer has sent nothing after it. That is not the end
+ * of a stream that was cut off. */
+static void A_bad_record_before_the_end_is_answered_by_its_alert(void)
+{
+    static const uint8_t s_long[32] = {23, 3, 3, 0xFF, 0xFF};
+    int32_t last = g_fixture.library.openSslVersion >= 0x30200000 ? TLS1_3_VERSION : TLS1_2_VERSION;
+    for (int32_t version = TLS1_2_VERSION; version <= last; version++)
+    {
+        KtlsContextOptions client = Fixture_ClientOptions(version);
+        KtlsContextOptions server = Fixture_ServerOptions(version);
+        client.flags |= KTLS_FLAG_ENABLE_KTLS;
+        Link link = Link_Create(&client, &server);
+        Link_Complete(&link);
+        uint8_t buffer[64];
+        KtlsResult result;
+        /* Reads the tickets first. */
+        CHECK_EQ(KtlsNative_Read(link.client, link.pair.client, buffer, sizeof(buffer), &result), 0);
+        CHECK_EQ(send(link.pair.server, s_long, sizeof(s_long), 0), (ssize_t)sizeof(s_long));
+        CHECK_EQ(shutdown(link.pair.server, SHUT_WR), 0);
+        Fixture_Wait(link.pair.client, POLLRDHUP);
+
+        CHECK_EQ(KtlsNative_Read(link.client, link.pair.client, buffer, sizeof(buffer), &result), 0);
+        CHECK_EQ(result.status, KTLS_STATUS_TLS_ERROR);
+        Link_ReadOne(link.server, link.pair.server, buffer, sizeof(buffer), &result);
+        CHECK_EQ(result.status, KTLS_STATUS_TLS_ERROR);
+        CHECK_EQ(result.reason, SSL_AD_REASON_OFFSET + SSL_AD_RECORD_OVERFLOW);
+        Link_Free(&link);
+    }
+}
+
 /* No kernel supports a CBC cipher. A kernel without the module supports none at all. */
 static void Kernel_tls_is_unavailable(void)
 {
@@ -281,5 +311,7 @@ const Test g_ioTests[] = {
     {"io: a full socket and a moved buffer", Want_write_and_a_moved_buffer, false},
     {"io: Write is rejected if the kernel encrypts", Write_is_rejected_if_the_kernel_encrypts, true},
     {"io: a bad record is answered by its alert", A_bad_record_is_answered_by_its_alert, true},
+    {"io: a bad record before the end is answered by its alert", A_bad_record_before_the_end_is_answered_by_its_alert,
+     true},
     {"io: kernel TLS is unavailable", Kernel_tls_is_unavailable, false},
     {NULL, NULL, false}};
