@@ -337,7 +337,8 @@ add_conflicting() {
 }
 
 # The userland of Debian 13 with OpenSSL 4 of Debian experimental. OpenSSL 3 leaves the path of the dynamic loader; the
-# programs that are linked to it get a path of their own to it. Unchanged files are links to those of tree-trixie.
+# programs that are linked to it get a path of their own to it. Unchanged files are links to those of tree-trixie. With the
+# headers, eng/native builds its tests for OpenSSL 4.
 build_openssl4_tree() {
     local work=$1 libraries=usr/lib/x86_64-linux-gnu own=/usr/lib/openssl3 file
     cp -al "$(part_dir tree-trixie)/." "$work/"
@@ -354,7 +355,8 @@ build_openssl4_tree() {
         mv "$file.new" "$file"
     done < <(find "$work/usr" -type f -size +4k -exec grep -lE 'lib(ssl|crypto)\.so\.3' {} +)
     open_feed experimental
-    unpack_packages "$work/added" 'OpenSSL 4 of experimental' download libssl4 openssl openssl-provider-legacy
+    unpack_packages "$work/added" 'OpenSSL 4 of experimental' download libssl4 libssl-dev openssl openssl-provider-legacy
+    rm "$work/added/$libraries"/*.a
     cp -a --remove-destination "$work"/added/{etc,usr} "$work/"
     rm -rf "$work"/{added,tools} "$work"/usr/share/{doc,man}/*
 }
