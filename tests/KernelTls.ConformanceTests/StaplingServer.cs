@@ -51,11 +51,15 @@ internal sealed class StaplingServer : IDisposable
     }
 
     /// <summary>Returns a connection whose client is in the mode. It has not begun its handshake.</summary>
-    public async Task<SslStream> ConnectAsync(TlsMode mode, Action<KtlsOptions>? tune = null)
+    public Task<SslStream> ConnectAsync(TlsMode mode, Action<KtlsOptions>? tune = null) =>
+        ConnectAsync(inner => Modes.Create(mode, inner, tune: tune));
+
+    /// <summary>Returns a connection over what <paramref name="create"/> makes of its socket's stream.</summary>
+    public async Task<SslStream> ConnectAsync(Func<NetworkStream, SslStream> create)
     {
         Socket socket = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
         await socket.ConnectAsync(IPAddress.Loopback, _port).InTime("a connection to s_server");
-        return Modes.Create(mode, new NetworkStream(socket, ownsSocket: true), tune: tune);
+        return create(new NetworkStream(socket, ownsSocket: true));
     }
 
     /// <summary>Requests s_server's page about the connection, reads it to its end, and returns whether a session was resumed.</summary>
