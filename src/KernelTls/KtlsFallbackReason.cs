@@ -154,8 +154,8 @@ public enum KtlsFallbackReason
 
     /// <summary>
     /// A BPF program has put the socket into a sockmap or sockhash. Sockmaps and kernel TLS both replace the socket's
-    /// functions: kernels up to 6.12 stack one on the other, and later kernels refuse the keys. OpenSSL on the socket can be used
-    /// (<see cref="KtlsOptions.Fallback"/>).
+    /// functions: kernels before 6.1.189, 6.12.111, 6.18.53 and 7.2 stack one on the other (CVE-2026-93824), and corrected kernels
+    /// refuse the keys. OpenSSL on the socket can be used (<see cref="KtlsOptions.Fallback"/>).
     /// </summary>
     Sockmap = 45,
 
