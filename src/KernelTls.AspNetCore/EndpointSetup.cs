@@ -140,6 +140,7 @@ internal sealed class EndpointSetup(KernelTlsServer server, KestrelSupport kestr
             return next;
         }
 
+        kestrel.Check(https);
         string text = endpoint.ToString()!;
         EngineChoice choice = server.Choose(options);
         if (endpoint.IPEndPoint is null)

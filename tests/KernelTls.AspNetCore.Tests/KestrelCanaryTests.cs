@@ -38,10 +38,9 @@ public class KestrelCanaryTests
             s_used with { OptionsOf = m => m.Options is null ? null : new HttpsConnectionAdapterOptions() }, "_options is not what UseHttps set"),
         ["there is always a callback"] = (
             s_used with { CallbackOf = m => m.Callback ?? (_ => default) }, "has a callback for an endpoint with options"),
-        ["the certificate's context is missing"] = (s_used with { CertificateContextOf = _ => null }, "_serverCertificateContext is not"),
-        ["the certificate is another"] = (
+        ["there is always a certificate"] = (
             s_used with { CertificateContextOf = _ => SslStreamCertificateContext.Create(Certificates.Rsa, null, offline: true) },
-            "_serverCertificateContext is not"),
+            "has a certificate's context for an endpoint with a selector"),
         ["the versions of HTTP are others"] = (
             s_used with { ProtocolsOf = _ => HttpProtocols.Http1AndHttp2 }, "_httpProtocols is Http1AndHttp2, not that"),
         ["the timeout is another"] = (s_used with { HandshakeTimeoutOf = m => m.HandshakeTimeout * 2 }, "_handshakeTimeout is not"),
@@ -78,12 +77,38 @@ public class KestrelCanaryTests
         string change = KestrelCanary.FindChange(members);
 
         Assert.Contains(says, change, StringComparison.Ordinal);
-        await AssertStockAsync(new KestrelSupport(() => "", () => KestrelCanary.FindChange(members)), KtlsFallbackReason.KestrelChanged, change);
+        await AssertStockAsync(new KestrelSupport(() => "", () => KestrelCanary.FindChange(members), _ => ""), KtlsFallbackReason.KestrelChanged, change);
+    }
+
+    /// <summary>The trial has no certificate, so that an endpoint's own shows that Kestrel keeps it elsewhere.</summary>
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public Task An_endpoint_whose_certificate_is_elsewhere_keeps_its_own_TLS(bool isAnother)
+    {
+        SslStreamCertificateContext? found = isAnother ? SslStreamCertificateContext.Create(Certificates.Rsa, null, offline: true) : null;
+        KestrelMembers members = s_used with { CertificateContextOf = _ => found };
+
+        return AssertStockAsync(
+            new KestrelSupport(() => "", () => "", https => KestrelCanary.FindChangeIn(https, members)),
+            KtlsFallbackReason.KestrelChanged,
+            "_serverCertificateContext is not that of the certificate");
+    }
+
+    /// <summary>Kestrel does not use the certificate of an endpoint that has a selector as well.</summary>
+    [Fact]
+    public async Task An_endpoint_with_a_selector_has_no_certificate_to_compare()
+    {
+        await using Server server = await Server.StartAsync(
+            TlsMode.DirectOpenSsl, https: options => options.ServerCertificateSelector = (_, _) => Certificates.Rsa);
+        using HttpClient client = Server.CreateClient("2.0");
+
+        await Offloads.AssertInAsync(TlsMode.DirectOpenSsl, client, server.Https);
     }
 
     [Fact]
     public Task A_Kestrel_that_lacks_a_member_keeps_its_own_TLS() => AssertStockAsync(
-        new KestrelSupport(() => "ListenOptions._middleware", () => throw new InvalidOperationException("tried")),
+        new KestrelSupport(() => "ListenOptions._middleware", () => throw new InvalidOperationException("tried"), _ => throw new InvalidOperationException("checked")),
         KtlsFallbackReason.KestrelNotSupported,
         "ListenOptions._middleware");
 
@@ -103,7 +128,7 @@ public class KestrelCanaryTests
             TlsMode.DirectOpenSsl,
             builder: builder =>
             {
-                builder.Services.AddSingleton(new KestrelSupport(() => "", () => "X answers Y"));
+                builder.Services.AddSingleton(new KestrelSupport(() => "", () => "X answers Y", _ => ""));
                 builder.WebHost.UseKernelTls(options => options.Mode = KtlsMode.Required);
             }));
 
@@ -121,7 +146,7 @@ public class KestrelCanaryTests
             listen: endpoint => endpoint.UseKernelTls(),
             builder: builder =>
             {
-                builder.Services.AddSingleton(new KestrelSupport(() => "", () => "X answers Y"));
+                builder.Services.AddSingleton(new KestrelSupport(() => "", () => "X answers Y", _ => ""));
                 builder.WebHost.UseKernelTls(options => options.Mode = KtlsMode.Disabled);
             });
         using HttpClient client = Server.CreateClient("2.0");

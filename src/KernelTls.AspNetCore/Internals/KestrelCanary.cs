@@ -2,8 +2,6 @@ using System.Diagnostics.CodeAnalysis;
 using System.Net.Security;
 using System.Runtime.CompilerServices;
 using System.Security.Authentication;
-using System.Security.Cryptography;
-using System.Security.Cryptography.X509Certificates;
 using KernelTls.Interop;
 using Microsoft.AspNetCore.Connections;
 using Microsoft.AspNetCore.Connections.Features;
@@ -21,7 +19,8 @@ namespace KernelTls.AspNetCore.Internals;
 /// <summary>Tests on dummies whether private members of Kestrel behave as this package expects.</summary>
 /// <remarks>
 /// The members are looked up by name and types, which stay the same if a later version stores something else there, or if its HTTPS
-/// middleware no longer passes on connections that have TLS features. Used once per process, before the first endpoint is changed.
+/// middleware no longer passes on connections that have TLS features. Used once per process, before the first endpoint is changed. The
+/// trial has no certificate, because that would take most of its time; where a certificate is kept, each endpoint shows.
 /// </remarks>
 internal static class KestrelCanary
 {
@@ -48,6 +47,18 @@ internal static class KestrelCanary
         }
     }
 
+    /// <summary>Returns how the middleware of an endpoint differs where the dummies have nothing, or an empty string.</summary>
+    public static string FindChangeIn(KestrelHttpsMiddleware https) => FindChangeIn(https, new KestrelMembers());
+
+    /// <inheritdoc cref="FindChangeIn(KestrelHttpsMiddleware)"/>
+    /// <param name="https">The middleware.</param>
+    /// <param name="members">The functions to try.</param>
+    public static string FindChangeIn(KestrelHttpsMiddleware https, KestrelMembers members) =>
+        members.OptionsOf(https) is { ServerCertificateSelector: null, ServerCertificate: { } certificate }
+            && members.CertificateContextOf(https)?.TargetCertificate.Equals(certificate) is not true
+            ? "HttpsConnectionMiddleware._serverCertificateContext is not that of the certificate that UseHttps set"
+            : "";
+
     private static string FindInTransport(KestrelMembers members)
     {
         SocketTransportOptions transport = new() { MaxReadBufferSize = 12_345, MaxWriteBufferSize = 23_456, WaitForDataBeforeAllocatingBuffer = false };
@@ -73,11 +84,7 @@ internal static class KestrelCanary
             return "KestrelServerOptions does not list the endpoint that was added";
         }
 
-        using ECDsa key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
-        DateTimeOffset now = DateTimeOffset.UtcNow;
-        using X509Certificate2 certificate = new CertificateRequest("CN=" + Host, key, HashAlgorithmName.SHA256)
-            .CreateSelfSigned(now.AddDays(-1), now.AddDays(1));
-        HttpsConnectionAdapterOptions options = new() { ServerCertificate = certificate, HandshakeTimeout = s_timeout };
+        HttpsConnectionAdapterOptions options = new() { ServerCertificateSelector = static (_, _) => null, HandshakeTimeout = s_timeout };
         bool isHttps = members.IsHttps(endpoint);
         endpoint.Protocols = HttpProtocols.Http1;
         endpoint.UseHttps(options);
@@ -86,8 +93,7 @@ internal static class KestrelCanary
                 ? "A step in ListenOptions._middleware in front of UseHttps does not call Kestrel's HTTPS middleware"
             : members.OptionsOf(https) != options ? "HttpsConnectionMiddleware._options is not what UseHttps set"
             : members.CallbackOf(https) is not null ? "HttpsConnectionMiddleware has a callback for an endpoint with options"
-            : members.CertificateContextOf(https)?.TargetCertificate.Equals(certificate) is not true
-                ? "HttpsConnectionMiddleware._serverCertificateContext is not that of the certificate that UseHttps set"
+            : members.CertificateContextOf(https) is not null ? "HttpsConnectionMiddleware has a certificate's context for an endpoint with a selector"
             : FindInSettings(members, https) is { Length: > 0 } difference ? difference
             : FindInFeature(members, https, built, isPassedOn);
     }
