@@ -1,4 +1,5 @@
 using System.Security.Authentication;
+using KernelTls.Offload;
 
 namespace KernelTls.Tests;
 
@@ -21,16 +22,15 @@ internal sealed record FaultCondition(string Text, Func<TlsMode, SslProtocols, b
         "OpenSSL >= 3.5", static (mode, version) => KtlsPlatform.Probe().OpenSslVersion >= s_drops && Receives(mode, version));
 
     public static FaultCondition Rekeys { get; } = new(
-        "Linux >= 6.14", static (mode, version) => KtlsPlatform.Probe().CanRekey && Receives(mode, version));
+        "the kernel changes keys", static (mode, version) => KtlsPlatform.Probe().CanRekey && Receives(mode, version));
 
     /// <summary>
-    /// Gets the condition that the kernel looks for KeyUpdates. Since 6.14 it does so in TLS 1.2 too, regardless of
-    /// OpenSSL.
+    /// Gets the condition that the kernel looks for KeyUpdates. One that changes keys does so in TLS 1.2 too, regardless of OpenSSL.
     /// </summary>
-    public static FaultCondition RekeyingKernel { get; } = new("Linux >= 6.14", static (_, _) => Environment.OSVersion.Version >= new Version(6, 14));
+    public static FaultCondition RekeyingKernel { get; } = new("the kernel changes keys", static (_, _) => Platform.Current.Kernel.CanRekeyReceive);
 
     public static FaultCondition CannotRekey { get; } = new(
-        "Linux < 6.14", static (mode, version) => !KtlsPlatform.Probe().CanRekey && Receives(mode, version));
+        "the kernel cannot change keys", static (mode, version) => !KtlsPlatform.Probe().CanRekey && Receives(mode, version));
 
     /// <summary>
     /// Gets the condition that OpenSSL, before 3.2, receives a KeyUpdate that cannot be answered, because the kernel
