@@ -30,6 +30,15 @@ public class OpenSslCheckTests
         Assert.NotEqual(0, code);
     }
 
+    [Theory]
+    [InlineData(4, 4, true)]
+    [InlineData(3, 3, false)]
+    [InlineData(3, 4, false)]
+    [InlineData(4, 3, false)]
+    [InlineData(4, 0, false)]
+    public void Both_use_the_promised_version(long runtime, int library, bool areRight) => Assert.Equal(
+        areRight ? "" : $"KTLS_OPENSSL=4, but .NET and the library use {runtime} {library}.", OpenSslCheck.FindDifference("4", runtime, library));
+
     [Fact(Explicit = true)]
     public void One_test() => Assert.NotEqual(0, s_used);
 

@@ -19,16 +19,18 @@ internal sealed class OpenSslCheck : ITestPipelineStartup
         if (Environment.GetEnvironmentVariable("KTLS_OPENSSL") is { Length: > 0 } promised)
         {
             KtlsPlatform platform = KtlsPlatform.Probe();
-            string found = $"{SafeEvpPKeyHandle.OpenSslVersion >> 28} {platform.OpenSslVersion.Major}";
-            if (found != $"{promised} {promised}")
+            if (FindDifference(promised, SafeEvpPKeyHandle.OpenSslVersion >> 28, platform.OpenSslVersion.Major) is { Length: > 0 } difference)
             {
-                throw new InvalidOperationException(
-                    $"KTLS_OPENSSL={promised}, but .NET and the library use {found}. {platform.NotSupportedReason} {platform.NotSupportedDetail}");
+                throw new InvalidOperationException($"{difference} {platform.NotSupportedReason} {platform.NotSupportedDetail}");
             }
         }
 
         return ValueTask.CompletedTask;
     }
+
+    /// <summary>Returns which major version .NET or the library uses in place of the promised one, or an empty string.</summary>
+    public static string FindDifference(string promised, long runtime, int library) =>
+        $"{runtime} {library}" == $"{promised} {promised}" ? "" : $"KTLS_OPENSSL={promised}, but .NET and the library use {runtime} {library}.";
 
     public ValueTask StopAsync() => ValueTask.CompletedTask;
 }
