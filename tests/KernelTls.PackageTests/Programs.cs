@@ -17,12 +17,12 @@ internal static class Programs
         string directory = Path.GetDirectoryName(program)!;
         return program.EndsWith(".dll", StringComparison.Ordinal)
             ? Application.Start("dotnet", directory, environment, [program, .. arguments])
-            : Application.Start(program, directory, environment, arguments);
+            : Application.Start(program, directory, [.. OpenSslFor(program), .. environment], arguments);
     }
 
     /// <summary>Starts a command, whose standard error becomes a part of its output.</summary>
     public static Application Run(string directory, string[] command, params (string, string)[] environment) =>
-        Application.Start("sh", directory, environment, ["-c", "exec \"$@\" 2>&1", "sh", .. command]);
+        Application.Start("sh", directory, [.. OpenSslFor(command), .. environment], ["-c", "exec \"$@\" 2>&1", "sh", .. command]);
 
     /// <summary>Returns the report of the application of Apps/Console.cs about its connection to a stock server.</summary>
     public static async Task<string> PingAsync(string program, params (string, string)[] environment)
@@ -39,4 +39,14 @@ internal static class Programs
         await server.WriteAsync(ping).InTime("the answer");
         return await application.SucceedAsync();
     }
+
+    /// <summary>
+    /// Returns the variable with which .NET 10 looks for OpenSSL 4, if the cell promises that one and the command has an executable, which may
+    /// have .NET 10 in it.
+    /// </summary>
+    private static (string, string)[] OpenSslFor(params string[] command) =>
+        Environment.GetEnvironmentVariable("KTLS_OPENSSL") is { Length: > 0 } promised
+            && command.Any(word => File.Exists(word) && !word.EndsWith(".dll", StringComparison.Ordinal))
+            ? [("DOTNET_OPENSSL_VERSION_OVERRIDE", promised)]
+            : [];
 }
