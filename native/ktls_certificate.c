@@ -28,7 +28,7 @@ int KtlsCertificate_OnCertificateRequest(SSL* ssl, void* argument)
     connection->certificateRequested = true;
     if (KtlsPostHandshake_IsRequest(api, connection))
     {
-        return KtlsPostHandshake_OnRequest(api, connection);
+        return KtlsPostHandshake_OnRequest(connection);
     }
     if (!connection->context->pausesAtCertificate)
     {

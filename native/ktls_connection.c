@@ -94,18 +94,17 @@ static void ReportReadError(KtlsConnection* connection, KtlsResult* result)
 
 bool KtlsConnection_ReportSendError(KtlsConnection* connection, KtlsResult* result)
 {
-    int32_t error = connection->bioSendError;
-    if (error == 0)
-    {
-        return false;
-    }
-    if (result->status <= KTLS_STATUS_WANT_WRITE)
+    int32_t* sendError = &connection->held.sendError;
+    (void)pthread_mutex_lock(&connection->held.mutex);
+    int32_t error = *sendError;
+    if (error != 0 && result->status <= KTLS_STATUS_WANT_WRITE)
     {
         SetSystemError(result, error);
         /* TCP reports the cause of its end once. */
-        connection->bioSendError = error == ENOMEM || error == ENOBUFS ? error : EPIPE;
+        *sendError = error == ENOMEM || error == ENOBUFS ? error : EPIPE;
     }
-    return true;
+    (void)pthread_mutex_unlock(&connection->held.mutex);
+    return error != 0;
 }
 
 /* OpenSSL resets the type of the KeyUpdate when it builds the message, and finishes its handshake state when the

@@ -8,6 +8,7 @@
 #include "ktls_export.h"
 #include "ktls_openssl.h"
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #define KTLS_CONNECTION_MAGIC 0x4B74636FU /* "Ktco" */
@@ -32,15 +33,6 @@ typedef enum KtlsRequest
     KTLS_REQUEST_SENT    /* written; the response is outstanding */
 } KtlsRequest;
 
-/* A Write that returned WANT_WRITE and that a client completes during its pause. */
-typedef struct KtlsPendingWrite
-{
-    const uint8_t* buffer;
-    int32_t length;
-    bool done;
-    KtlsResult* result;
-} KtlsPendingWrite;
-
 /* The bytes that the BIO of ktls_socketbio.h has received and OpenSSL has not read yet. */
 typedef struct KtlsReadAhead
 {
@@ -57,6 +49,17 @@ bool KtlsReadAhead_HoldsBytes(const KtlsReadAhead* ahead);
 
 /* Returns whether a read may find more without waiting: bytes that are held, or that the last receive left. */
 bool KtlsReadAhead_MayHaveMore(const KtlsReadAhead* ahead);
+
+/* The records that KtlsNative_Write has encrypted and the BIO of ktls_socketbio.h has not sent. */
+typedef struct KtlsHeldRecords
+{
+    pthread_mutex_t mutex; /* protects the other members, and keeps what is sent in order */
+    uint8_t* data;         /* owned; NULL: none */
+    size_t capacity;
+    size_t start; /* of the unsent bytes in data */
+    size_t end;
+    int32_t sendError; /* errno of the send that failed and ended sending, which OpenSSL was not told; 0: none */
+} KtlsHeldRecords;
 
 #define KTLS_FINISHED_MAX 64 /* EVP_MAX_MD_SIZE */
 
@@ -80,14 +83,12 @@ struct KtlsConnection
     bool readsByShim;        /* OpenSSL reads the socket through the BIO of ktls_socketbio.h */
     bool writesByShim;       /* OpenSSL writes to the socket through that BIO */
     KtlsReadAhead readAhead; /* used if readsByShim */
-    bool moreFollows;        /* the caller has more data for the next Write: the record need not be sent by itself */
-    /* errno of a call of the shim's BIO that failed, which OpenSSL was not told; 0: none (ktls_socketbio.c) */
-    int32_t bioReadError;    /* of this call */
-    int32_t bioSendError;    /* sending has ended */
+    KtlsHeldRecords held;    /* used if writesByShim */
+    bool inWrite;            /* KtlsNative_Write is running: the BIO holds what OpenSSL writes */
+    int32_t bioReadError;    /* errno of a receive of this call that failed, which OpenSSL was not told; 0: none */
     int32_t receiveError;    /* set by KtlsNative_ReceiveFailed for OpenSSL's next read of the socket; 0: none */
     bool keyUpdateRequested; /* the peer has requested a KeyUpdate, which is not queued yet */
     bool keyUpdateQueued;    /* a KeyUpdate is queued in OpenSSL and not written yet */
-    bool writePending;       /* OpenSSL holds a partly sent record of a Write */
     bool inSockmap;          /* the socket was found in a BPF sockmap: kernel TLS stays disabled */
     int32_t messageCount;    /* handshake messages received since the call began */
     bool ocspResponseSet;    /* server: OpenSSL holds an OCSP response for this connection */
@@ -104,7 +105,6 @@ struct KtlsConnection
     KtlsDecision certificateDecision;
     KtlsDecision postHandshakeDecision; /* client: WAITING during the pause, MADE by the next Read */
     bool sentShutdownHidden;            /* client: Read hides SSL_SENT_SHUTDOWN from OpenSSL */
-    KtlsPendingWrite* pendingWrite;     /* set only while KtlsPostHandshake_FinishWrite runs */
     KtlsRequest request;                /* server */
     bool responseLost;                  /* server: no response can arrive: the client or the connection has ended */
     int savedVerifyMode;                /* server: restored after the request */

@@ -131,6 +131,11 @@ int32_t KtlsNative_ConnectionCreate(
     {
         return ENOMEM;
     }
+    if (!KtlsSocketBio_Init(created))
+    {
+        free(created);
+        return ENOMEM;
+    }
     KtlsContext_AddReference(context);
     created->context = context;
     created->socket = socket;

@@ -2,10 +2,10 @@
  *
  * Transfer of data that the kernel encrypts or decrypts, without OpenSSL.
  */
-#include "ktls_data.h"
 #include "ktls_export.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -89,7 +89,10 @@ static ssize_t SendSegments(int32_t socket, struct iovec* vector, uint8_t count,
     return taken;
 }
 
-bool KtlsData_HasSendSpace(int32_t socket, size_t size)
+/* Returns whether the send buffer has space for size bytes and the overhead of TCP and TLS. If the buffer became full
+ * after a call with MSG_MORE, TCP would hold that data back, and the peer, which sees no PSH, would delay its
+ * acknowledgement: tens of milliseconds for every buffer. */
+static bool HasSendSpace(int32_t socket, size_t size)
 {
     uint32_t memory[MEMORY_COUNT];
     socklen_t length = sizeof(memory);
@@ -126,7 +129,7 @@ int32_t KtlsNative_SocketSend(int32_t socket, const KtlsBlob* segments, int32_t 
 
     struct iovec* rest = vector;
     uint8_t restCount = (uint8_t)count;
-    if (total > RECORD_SIZE && KtlsData_HasSendSpace(socket, total))
+    if (total > RECORD_SIZE && HasSendSpace(socket, total))
     {
         /* The kernel passes each record to TCP separately, and TCP would send it in separate segments. With MSG_MORE,
          * TCP delays a segment that is not full until more data follows. */

@@ -15,8 +15,8 @@
  *     sent earlier may still be readable.
  *   - Read, Write, SendFile, Shutdown, KeyUpdate and RequestCertificate return ENOTCONN until the handshake has
  *     succeeded. Write, SendFile and KeyUpdate return EPIPE after Shutdown.
- *   - A KtlsConnection is not thread-safe: the caller must serialise all calls on one connection (SendFile documents
- *     one exception). Different connections are independent. Connections on any threads may share a KtlsContext.
+ *   - A KtlsConnection is not thread-safe: the caller must serialise all calls on one connection (SendFile and
+ *     Flush are exceptions). Different connections are independent. Connections on any threads may share a KtlsContext.
  *   - Each I/O call takes the socket. It must be the socket that the connection was created with. The caller must hold
  *     a reference to its SafeHandle during the call, so that the descriptor is not closed and reused.
  *   - The process must ignore SIGPIPE, as the .NET runtime does: OpenSSL uses write(2), and sendfile(2) has no flags.
@@ -299,19 +299,25 @@ KTLS_EXPORT int32_t KtlsNative_UseCertificate(
  * send buffer: call Read again when the socket is writable. From the pause until Read returns any other status:
  *   - send(2) must not be used: OpenSSL writes, and nothing may come between the records of the response (RFC 8446,
  *     4.6.2).
- *   - Write also returns WANT_CERTIFICATE, and has no effect: call Read first. However, a Write that had returned
- *     WANT_WRITE must be completed during the pause; until then Read returns WANT_CERTIFICATE again.
+ *   - Write also returns WANT_CERTIFICATE, and has no effect: call Read first.
  *   - KeyUpdate returns WANT_READ and Shutdown returns TLS_ERROR (SSL_R_SHUTDOWN_WHILE_IN_INIT). Neither has an effect.
  * A CertificateRequest that arrives after Shutdown ends the connection (SSL_R_CALLBACK_FAILED), because no response can
  * be sent. */
 KTLS_EXPORT int32_t
 KtlsNative_Read(KtlsConnection* connection, int32_t socket, uint8_t* buffer, int32_t capacity, KtlsResult* result);
 
-/* Writes application data (SSL_write) with partial writes enabled. length is 1 to INT32_MAX. After WANT_WRITE the retry
- * must pass the same bytes; the buffer may have moved. Returns EPERM if the kernel encrypts: use send(2) instead.
- * (Before 3.5.7 OpenSSL would keep the caller's pointer across WANT_WRITE.) */
+/* Encrypts application data (SSL_write) into one record, which KtlsNative_Flush sends. length is 1 to INT32_MAX.
+ * result->bytes is the number of bytes in the record. Returns WANT_WRITE, and has no effect, if many records are not
+ * sent yet: flush them first. Returns EPERM if the kernel encrypts: use send(2) instead. */
 KTLS_EXPORT int32_t
 KtlsNative_Write(KtlsConnection* connection, int32_t socket, const uint8_t* buffer, int32_t length, KtlsResult* result);
+
+/* Sends the records of KtlsNative_Write. Returns WANT_WRITE if the socket has no room for all of them. A failed send
+ * ends sending. Other calls that make OpenSSL send do the same first, so that records leave in order.
+ *
+ * Unlike other calls it uses no SSL, and may run at the same time as another call on the connection, except Free. The
+ * caller needs no lock, and should hold none. */
+KTLS_EXPORT int32_t KtlsNative_Flush(KtlsConnection* connection, int32_t socket, KtlsResult* result);
 
 /* Passes to OpenSSL the error of a receive by the caller on a socket whose records the kernel decrypts. Has no effect
  * if the kernel does not decrypt. The kernel reports a bad record only once; later receives report that no data is

@@ -32,20 +32,11 @@ void KtlsPostHandshake_RestoreSentShutdown(const KtlsOpenSsl* api, KtlsConnectio
     }
 }
 
-int KtlsPostHandshake_OnRequest(const KtlsOpenSsl* api, KtlsConnection* connection)
+int KtlsPostHandshake_OnRequest(KtlsConnection* connection)
 {
     if (connection->sentShutdownHidden)
     {
         return 0;
-    }
-    KtlsPendingWrite* write = connection->pendingWrite;
-    if (write != NULL)
-    {
-        /* Within this callback SSL_write writes immediately. Elsewhere it would first continue the handshake, and end
-         * the connection because the partly sent record blocks the response. */
-        KtlsCall_Write(api, connection->ssl, write->buffer, write->length, write->result);
-        write->done = true;
-        return -1;
     }
     if (connection->postHandshakeDecision == KTLS_DECISION_MADE)
     {
@@ -56,25 +47,9 @@ int KtlsPostHandshake_OnRequest(const KtlsOpenSsl* api, KtlsConnection* connecti
     return -1;
 }
 
-void KtlsPostHandshake_FinishWrite(
-    const KtlsOpenSsl* api, KtlsConnection* connection, const uint8_t* buffer, int32_t length, KtlsResult* result)
-{
-    KtlsPendingWrite write = {buffer, length, false, result};
-    KtlsResult_Begin(api, result);
-    connection->pendingWrite = &write;
-    int returned = api->SSL_do_handshake(connection->ssl);
-    int error = errno;
-    connection->pendingWrite = NULL;
-    if (!write.done)
-    {
-        (void)KtlsResult_Complete(api, connection->ssl, returned, error, true, result);
-    }
-    KtlsOpenSsl_ClearErrors(api);
-}
-
 bool KtlsPostHandshake_BeginRead(const KtlsOpenSsl* api, KtlsConnection* connection)
 {
-    if (connection->postHandshakeDecision == KTLS_DECISION_WAITING && !connection->writePending)
+    if (connection->postHandshakeDecision == KTLS_DECISION_WAITING)
     {
         connection->postHandshakeDecision = KTLS_DECISION_MADE;
     }
@@ -138,9 +113,8 @@ static int32_t QueueRequest(const KtlsOpenSsl* api, KtlsConnection* connection, 
             return 0;
         }
     }
-    /* With a KeyUpdate due, OpenSSL would write only the KeyUpdate and drop the request. With a partly sent record, it
-     * would end the connection. */
-    if (IsKeyUpdateDue(api, connection) || connection->writePending)
+    /* With a KeyUpdate due, OpenSSL would write only the KeyUpdate and drop the request. */
+    if (IsKeyUpdateDue(api, connection))
     {
         return EBUSY;
     }

@@ -22,11 +22,7 @@ bool KtlsPostHandshake_IsRequest(const KtlsOpenSsl* api, const KtlsConnection* c
 
 /* Handles such a request in the certificate callback, and returns the result of that callback: -1 until a Read accepts
  * the request, then 1; 0 after close_notify, because no response can be sent. */
-int KtlsPostHandshake_OnRequest(const KtlsOpenSsl* api, KtlsConnection* connection);
-
-/* Performs a KtlsNative_Write during the pause. OpenSSL can complete a partly sent record only within the pause. */
-void KtlsPostHandshake_FinishWrite(
-    const KtlsOpenSsl* api, KtlsConnection* connection, const uint8_t* buffer, int32_t length, KtlsResult* result);
+int KtlsPostHandshake_OnRequest(KtlsConnection* connection);
 
 /* Begins a Read. On a client it accepts the request at which an earlier Read paused. Returns false on a server if Read
  * could process the response to its request, because Read has no verify callback. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "ktls_socketbio.h"
 #include "ktls_bio.h"
+#include "ktls_export.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -19,6 +19,9 @@
  * a time needs less, and glibc keeps small blocks for each thread. */
 #define CAPACITY 32768
 #define SMALL_CAPACITY 1024
+
+/* What one send takes: four full records. Many more would be encrypted before the peer gets the first. */
+#define KTLS_HELD_LIMIT 65536
 
 static pthread_once_t s_once = PTHREAD_ONCE_INIT;
 static BIO_METHOD* s_method;
@@ -113,37 +116,114 @@ static int OnBioRead(BIO* bio, char* buffer, int length)
     return used;
 }
 
+static ssize_t Send(const KtlsConnection* connection, const void* data, size_t length)
+{
+    ssize_t sent;
+    do
+    {
+        sent = send(connection->socket, data, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    return sent;
+}
+
+static void ReleaseHeld(KtlsHeldRecords* held)
+{
+    free(held->data);
+    held->data = NULL;
+    held->capacity = held->start = held->end = 0;
+}
+
+/* Adds a record. The first one gets as much memory as it needs, because often it is the only one. */
+static void Hold(KtlsHeldRecords* held, const char* record, size_t length)
+{
+    if (held->capacity - held->end < length)
+    {
+        size_t capacity = held->end == 0 ? length : held->end + length + KTLS_HELD_LIMIT;
+        uint8_t* data = realloc(held->data, capacity);
+        if (data == NULL)
+        {
+            held->sendError = ENOMEM;
+            return;
+        }
+        held->data = data;
+        held->capacity = capacity;
+    }
+    memcpy(held->data + held->end, record, length);
+    held->end += length;
+}
+
+/* Returns 0 once nothing is held, EAGAIN if there is no room, or the error that ended sending. */
+static int32_t SendHeld(KtlsConnection* connection)
+{
+    KtlsHeldRecords* held = &connection->held;
+    while (held->sendError == 0 && held->start < held->end)
+    {
+        ssize_t sent = Send(connection, held->data + held->start, held->end - held->start);
+        if (sent >= 0)
+        {
+            held->start += (size_t)sent;
+        }
+        else if (errno == EAGAIN)
+        {
+            return EAGAIN;
+        }
+        else
+        {
+            held->sendError = errno;
+        }
+    }
+    ReleaseHeld(held);
+    return held->sendError;
+}
+
+/* Sends what is held, and then a record. Returns the number of the record's bytes that were sent, or -1 and errno. */
+static ssize_t SendNow(KtlsConnection* connection, const char* record, size_t length)
+{
+    int32_t error = SendHeld(connection);
+    if (error != 0)
+    {
+        errno = error;
+        return -1;
+    }
+    return Send(connection, record, length);
+}
+
 static int OnBioWrite(BIO* bio, const char* buffer, int length)
 {
     const KtlsOpenSsl* api = KtlsOpenSsl_Get();
     KtlsConnection* connection = api->BIO_get_data(bio);
+    KtlsHeldRecords* held = &connection->held;
     api->BIO_clear_flags(bio, BIO_FLAGS_RETRY);
     if (buffer == NULL || length < 1)
     {
         errno = EINVAL;
         return -1;
     }
-    if (connection->bioSendError != 0)
-    {
-        return length;
-    }
 
-    int flags = MSG_DONTWAIT | MSG_NOSIGNAL | (connection->moreFollows ? MSG_MORE : 0);
-    ssize_t sent;
-    do
+    ssize_t taken = length;
+    int error = 0;
+    (void)pthread_mutex_lock(&held->mutex);
+    if (held->sendError == 0 && connection->inWrite)
     {
-        sent = send(connection->socket, buffer, (size_t)length, flags);
-    } while (sent < 0 && errno == EINTR);
-    if (sent < 0 && errno == EAGAIN)
+        Hold(held, buffer, (size_t)length);
+    }
+    else if (held->sendError == 0)
+    {
+        taken = SendNow(connection, buffer, (size_t)length);
+        error = errno;
+        if (taken < 0 && error != EAGAIN && connection->established)
+        {
+            held->sendError = error;
+            taken = length;
+        }
+    }
+    (void)pthread_mutex_unlock(&held->mutex);
+    if (taken < 0 && error == EAGAIN)
     {
         api->BIO_set_flags(bio, BIO_FLAGS_RETRY_WRITE);
     }
-    else if (sent < 0 && connection->established)
-    {
-        connection->bioSendError = errno;
-        return length;
-    }
-    return (int)sent;
+    errno = error;
+    return (int)taken;
 }
 
 /* Returns 0 for what it does not know, such as the commands of kernel TLS, which could not decrypt what is held here.
@@ -157,7 +237,7 @@ static long OnBioControl(BIO* bio, int command, long argument, void* pointer)
         case BIO_CTRL_EOF:
             return connection->finReceived;
         case BIO_CTRL_FLUSH:
-            return 1; /* nothing that was written is held */
+            return 1; /* what is held was written by KtlsNative_Write, whose caller flushes it */
         case BIO_CTRL_PENDING:
             return connection->readAhead.end - connection->readAhead.start;
         case BIO_C_GET_FD:
@@ -229,6 +309,46 @@ bool KtlsSocketBio_StartWriting(const KtlsOpenSsl* api, KtlsConnection* connecti
     return true;
 }
 
+bool KtlsSocketBio_IsFull(KtlsConnection* connection)
+{
+    KtlsHeldRecords* held = &connection->held;
+    (void)pthread_mutex_lock(&held->mutex);
+    bool full = held->end - held->start >= KTLS_HELD_LIMIT;
+    (void)pthread_mutex_unlock(&held->mutex);
+    return full;
+}
+
+int32_t KtlsNative_Flush(KtlsConnection* connection, int32_t socket, KtlsResult* result)
+{
+    const KtlsOpenSsl* api = NULL;
+    int32_t checkError = KtlsConnection_Enter(connection, socket, result, &api);
+    if (checkError != 0)
+    {
+        return checkError;
+    }
+    if (!connection->established)
+    {
+        return ENOTCONN;
+    }
+    (void)pthread_mutex_lock(&connection->held.mutex);
+    bool full = SendHeld(connection) == EAGAIN;
+    (void)pthread_mutex_unlock(&connection->held.mutex);
+    if (full)
+    {
+        result->status = KTLS_STATUS_WANT_WRITE;
+    }
+    else
+    {
+        (void)KtlsConnection_ReportSendError(connection, result);
+    }
+    return 0;
+}
+
+bool KtlsSocketBio_Init(KtlsConnection* connection)
+{
+    return pthread_mutex_init(&connection->held.mutex, NULL) == 0;
+}
+
 int KtlsSocketBio_Take(KtlsConnection* connection, void* buffer, int length)
 {
     return KtlsReadAhead_HoldsBytes(&connection->readAhead)
@@ -239,4 +359,6 @@ int KtlsSocketBio_Take(KtlsConnection* connection, void* buffer, int length)
 void KtlsSocketBio_Free(KtlsConnection* connection)
 {
     Release(&connection->readAhead);
+    ReleaseHeld(&connection->held);
+    (void)pthread_mutex_destroy(&connection->held.mutex);
 }

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * Writing data with OpenSSL on an established connection.
+ * Encrypting data with OpenSSL on an established connection.
  */
 #include "ktls_call.h"
 #include "ktls_connection.h"
-#include "ktls_data.h"
-#include "ktls_posthandshake.h"
-#include "ktls_result.h"
+#include "ktls_socketbio.h"
 
 #include <errno.h>
 
@@ -40,28 +38,22 @@ int32_t KtlsNative_Write(
     {
         return 0;
     }
-    bool paused = connection->postHandshakeDecision == KTLS_DECISION_WAITING;
-    if (paused && !connection->writePending)
+    if (connection->postHandshakeDecision == KTLS_DECISION_WAITING)
     {
         /* OpenSSL would send the response first, before the caller has chosen the certificate. */
         result->status = KTLS_STATUS_WANT_CERTIFICATE;
         return 0;
     }
+    if (KtlsSocketBio_IsFull(connection))
+    {
+        result->status = KTLS_STATUS_WANT_WRITE;
+        return 0;
+    }
 
-    if (paused)
-    {
-        KtlsPostHandshake_FinishWrite(api, connection, buffer, length, result);
-    }
-    else
-    {
-        /* SSL_write sends one record. */
-        connection->moreFollows =
-            length > SSL3_RT_MAX_PLAIN_LENGTH && KtlsData_HasSendSpace(connection->socket, (size_t)length);
-        KtlsCall_Write(api, connection->ssl, buffer, length, result);
-        connection->moreFollows = false;
-    }
+    connection->inWrite = true;
+    KtlsCall_Write(api, connection->ssl, buffer, length, result);
+    connection->inWrite = false;
     (void)KtlsConnection_ReportSendError(connection, result);
-    connection->writePending = result->status == KTLS_STATUS_WANT_WRITE;
     KtlsConnection_Leave(api, connection, result);
     return 0;
 }

@@ -101,8 +101,8 @@ void Link_Complete(Link* link);
 Link Link_Establish(int32_t version, int32_t flags);
 void Link_Free(Link* link);
 
-/* Sends with KtlsNative_Write, or with send(2) if the kernel encrypts. Returns the number of bytes sent, 0 if the
- * socket is full. */
+/* Sends with KtlsNative_Write and KtlsNative_Flush, or with send(2) if the kernel encrypts. Returns the number of bytes
+ * that were taken, 0 if the socket has no room yet for the bytes before. With length 0 it only sends what is held. */
 size_t Link_SendPart(KtlsConnection* from, int socket, const uint8_t* data, size_t length);
 
 /* Sends size bytes of the pattern from one end to the other and checks them. */

@@ -97,6 +97,12 @@ void Link_Free(Link* link)
 size_t Link_SendPart(KtlsConnection* from, int socket, const uint8_t* data, size_t length)
 {
     KtlsResult result;
+    CHECK_EQ(KtlsNative_Flush(from, socket, &result), 0);
+    CHECK(result.status == KTLS_STATUS_OK || result.status == KTLS_STATUS_WANT_WRITE);
+    if (result.status == KTLS_STATUS_WANT_WRITE || length == 0)
+    {
+        return 0;
+    }
     int32_t error = KtlsNative_Write(from, socket, data, (int32_t)length, &result);
     if (error == EPERM)
     {
@@ -105,9 +111,12 @@ size_t Link_SendPart(KtlsConnection* from, int socket, const uint8_t* data, size
         return sent > 0 ? (size_t)sent : 0;
     }
     CHECK_EQ(error, 0);
+    CHECK_EQ(result.status, KTLS_STATUS_OK);
+    CHECK(result.bytes > 0);
+    size_t taken = (size_t)result.bytes;
+    CHECK_EQ(KtlsNative_Flush(from, socket, &result), 0);
     CHECK(result.status == KTLS_STATUS_OK || result.status == KTLS_STATUS_WANT_WRITE);
-    CHECK(result.status != KTLS_STATUS_OK || result.bytes > 0);
-    return (size_t)result.bytes;
+    return taken;
 }
 
 void Link_Transfer(KtlsConnection* from, int fromSocket, KtlsConnection* to, int toSocket, size_t size)
@@ -124,7 +133,7 @@ void Link_Transfer(KtlsConnection* from, int fromSocket, KtlsConnection* to, int
     size_t received = 0;
     while (received < size)
     {
-        size_t taken = sent < size ? Link_SendPart(from, fromSocket, data + sent, size - sent) : 0;
+        size_t taken = Link_SendPart(from, fromSocket, data + sent, size - sent);
         sent += taken;
         KtlsResult result;
         CHECK_EQ(KtlsNative_Read(to, toSocket, buffer, sizeof(buffer), &result), 0);
@@ -136,7 +145,7 @@ void Link_Transfer(KtlsConnection* from, int fromSocket, KtlsConnection* to, int
         received += (size_t)result.bytes;
         if (taken == 0 && result.bytes == 0 && result.messages == 0)
         {
-            struct pollfd waits[2] = {{toSocket, POLLIN, 0}, {sent < size ? fromSocket : -1, POLLOUT, 0}};
+            struct pollfd waits[2] = {{toSocket, POLLIN, 0}, {fromSocket, POLLOUT, 0}};
             CHECK(poll(waits, 2, -1) > 0 || errno == EINTR);
         }
     }

@@ -199,6 +199,9 @@ static void Calls_on_a_connection(void)
     CHECK_EQ(KtlsNative_Write(good, socket, buffer, -1, &result), EINVAL);
     CHECK_EQ(KtlsNative_Write(good, socket, NULL, 1, &result), EINVAL);
     CHECK_EQ(KtlsNative_Write(good, socket, buffer, 1, NULL), EINVAL);
+    CHECK_EQ(KtlsNative_Flush(bad, socket, &result), EINVAL);
+    CHECK_EQ(KtlsNative_Flush(good, -1, &result), EBADF);
+    CHECK_EQ(KtlsNative_Flush(good, socket, NULL), EINVAL);
     CHECK_EQ(KtlsNative_Shutdown(bad, socket, &result), EINVAL);
     CHECK_EQ(KtlsNative_CloseSending(bad, socket, &result), EINVAL);
     CHECK_EQ(KtlsNative_CloseSending(good, -1, &result), EBADF);
@@ -232,6 +235,7 @@ static void Calls_before_the_handshake(void)
     Link link = Link_Create(&client, &server);
     CHECK_EQ(KtlsNative_Read(link.client, link.pair.client, buffer, 1, &result), ENOTCONN);
     CHECK_EQ(KtlsNative_Write(link.client, link.pair.client, buffer, 1, &result), ENOTCONN);
+    CHECK_EQ(KtlsNative_Flush(link.client, link.pair.client, &result), ENOTCONN);
     CHECK_EQ(KtlsNative_Shutdown(link.client, link.pair.client, &result), ENOTCONN);
     CHECK_EQ(KtlsNative_CloseSending(link.client, link.pair.client, &result), ENOTCONN);
     CHECK_EQ(KtlsNative_KeyUpdate(link.client, link.pair.client, 0, &result), ENOTCONN);

@@ -133,8 +133,17 @@ static void Reset_by_peer(void)
     link.pair.server = -1;
     KtlsPair_Close(&gone);
     CHECK_EQ(KtlsNative_Write(link.client, link.pair.client, &byte, 1, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_OK);
+    CHECK_EQ(KtlsNative_Flush(link.client, link.pair.client, &result), 0);
     CHECK_EQ(result.status, KTLS_STATUS_SYSCALL);
     CHECK_EQ(result.sysErrno, ECONNRESET);
+    /* Sending has ended. TCP reports the cause once. */
+    CHECK_EQ(KtlsNative_Write(link.client, link.pair.client, &byte, 1, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_SYSCALL);
+    CHECK_EQ(result.sysErrno, EPIPE);
+    CHECK_EQ(KtlsNative_Flush(link.client, link.pair.client, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_SYSCALL);
+    CHECK_EQ(result.sysErrno, EPIPE);
     Link_Free(&link);
 }
 
@@ -147,6 +156,8 @@ static void Data_is_readable_after_a_failed_write(void)
     CHECK_EQ(Link_SendPart(link.server, link.pair.server, (const uint8_t*)"too large", 9), 9);
     CHECK(shutdown(link.pair.client, SHUT_WR) == 0); /* makes the next write fail with EPIPE */
     CHECK_EQ(KtlsNative_Write(link.client, link.pair.client, buffer, sizeof(buffer), &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_OK);
+    CHECK_EQ(KtlsNative_Flush(link.client, link.pair.client, &result), 0);
     CHECK_EQ(result.status, KTLS_STATUS_SYSCALL);
     CHECK_EQ(result.sysErrno, EPIPE);
     Link_ReadOne(link.client, link.pair.client, buffer, sizeof(buffer), &result);
@@ -187,6 +198,65 @@ static void Shutdown_on_a_full_socket(void)
     Link_Free(&link);
 }
 
+/* As many records as Write takes are held, while the socket has no room. close_notify and the FIN come after them. */
+static void Held_records_come_before_close_notify(void)
+{
+    static const uint8_t s_noise[65536];
+    static uint8_t s_data[16384];
+    uint8_t drain[65536];
+    KtlsResult result;
+    Link link = Link_Establish(TLS1_3_VERSION, 0);
+    CHECK_EQ(KtlsNative_Read(link.client, link.pair.client, drain, 1, &result), 0);
+    Fixture_ShrinkBuffers(&link.pair);
+    ssize_t noise = 0;
+    for (ssize_t sent; (sent = send(link.pair.client, s_noise, sizeof(s_noise), MSG_DONTWAIT)) > 0;)
+    {
+        noise += sent;
+    }
+    size_t written = 0;
+    for (;;)
+    {
+        CHECK_EQ(KtlsNative_Write(link.client, link.pair.client, s_data, sizeof(s_data), &result), 0);
+        if (result.status == KTLS_STATUS_WANT_WRITE)
+        {
+            break;
+        }
+        CHECK_EQ(result.status, KTLS_STATUS_OK);
+        written += (size_t)result.bytes;
+    }
+    CHECK_EQ(written, 4 * sizeof(s_data));
+    CHECK_EQ(KtlsNative_Flush(link.client, link.pair.client, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_WANT_WRITE);
+    CHECK_EQ(KtlsNative_CloseSending(link.client, link.pair.client, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_WANT_WRITE);
+    while (noise > 0)
+    {
+        Fixture_Wait(link.pair.server, POLLIN);
+        size_t wanted = noise < (ssize_t)sizeof(drain) ? (size_t)noise : sizeof(drain);
+        noise -= recv(link.pair.server, drain, wanted, 0);
+    }
+    bool closed = false;
+    size_t read = 0;
+    do
+    {
+        if (!closed)
+        {
+            CHECK_EQ(KtlsNative_CloseSending(link.client, link.pair.client, &result), 0);
+            closed = result.status == KTLS_STATUS_OK;
+        }
+        CHECK_EQ(KtlsNative_Read(link.server, link.pair.server, drain, sizeof(drain), &result), 0);
+        read += (size_t)result.bytes;
+        if (result.status == KTLS_STATUS_WANT_READ)
+        {
+            struct pollfd waits[2] = {{link.pair.server, POLLIN, 0}, {closed ? -1 : link.pair.client, POLLOUT, 0}};
+            CHECK(poll(waits, 2, -1) > 0 || errno == EINTR);
+        }
+    } while (result.status == KTLS_STATUS_OK || result.status == KTLS_STATUS_WANT_READ);
+    CHECK_EQ(result.status, KTLS_STATUS_CLOSE_NOTIFY);
+    CHECK_EQ(read, written);
+    Link_Free(&link);
+}
+
 const Test g_closeTests[] = {
     {"close: close_notify, each direction", Close_notify, false},
     {"close: close_notify, each direction, in the kernel", Close_notify_kernel, true},
@@ -198,4 +268,5 @@ const Test g_closeTests[] = {
     {"close: reset by the peer", Reset_by_peer, false},
     {"close: data is readable after a failed write", Data_is_readable_after_a_failed_write, false},
     {"close: Shutdown on a full socket", Shutdown_on_a_full_socket, false},
+    {"close: held records come before close_notify", Held_records_come_before_close_notify, false},
     {NULL, NULL, false}};

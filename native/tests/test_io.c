@@ -157,14 +157,14 @@ static void Want_write_and_a_moved_buffer(void)
     size_t received = 0;
     while (received < SIZE)
     {
-        /* Retries with the same bytes at another address, after the old block is freed. */
+        /* Continues from another address, after the old block is freed. */
         uint8_t* moved = malloc(SIZE);
         CHECK(moved != NULL);
         memcpy(moved, data, SIZE);
         memset(data, 0xEE, SIZE);
         free(data);
         data = moved;
-        size_t taken = sent < SIZE ? Link_SendPart(link.client, link.pair.client, data + sent, SIZE - sent) : 0;
+        size_t taken = Link_SendPart(link.client, link.pair.client, data + sent, SIZE - sent);
         sent += taken;
 
         uint8_t buffer[RECORD];

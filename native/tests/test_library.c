@@ -30,6 +30,7 @@ static void Nothing_works_before_initialize(void)
     CHECK_EQ(KtlsNative_Handshake(NULL, 0, NULL, 0, &result), ENOSYS);
     CHECK_EQ(KtlsNative_Read(NULL, 0, NULL, 0, &result), ENOSYS);
     CHECK_EQ(KtlsNative_Write(NULL, 0, text, 1, &result), ENOSYS);
+    CHECK_EQ(KtlsNative_Flush(NULL, 0, &result), ENOSYS);
     CHECK_EQ(KtlsNative_Shutdown(NULL, 0, &result), ENOSYS);
     CHECK_EQ(KtlsNative_CloseSending(NULL, 0, &result), ENOSYS);
     CHECK_EQ(KtlsNative_KeyUpdate(NULL, 0, 0, &result), ENOSYS);

@@ -196,6 +196,8 @@ static void Records_share_segments_openssl(void)
         CHECK_EQ(result.status, KTLS_STATUS_OK);
         CHECK_EQ(result.bytes, sent == 0 ? RECORD : 9);
     }
+    CHECK_EQ(KtlsNative_Flush(link.server, link.pair.server, &result), 0);
+    CHECK_EQ(result.status, KTLS_STATUS_OK);
     CHECK_EQ(ReadInfo(link.pair.server).tcpi_data_segs_out - before, 1);
     Link_Free(&link);
 }

@@ -6,7 +6,9 @@
 #include "fixture.h"
 #include "test.h"
 
+#include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 enum
@@ -123,7 +125,131 @@ static void Connections_of_one_context_on_many_threads_tls12(void)
     RunOnThreads(0x0303);
 }
 
+/* One end of a connection, on which a thread writes and another one reads. */
+typedef struct End
+{
+    KtlsConnection* connection;
+    int socket;
+    bool updates; /* its reading thread also sends KeyUpdates, between a Write and its Flush of the other thread */
+    pthread_mutex_t lock;
+    pthread_t writer;
+    pthread_t reader;
+} End;
+
+enum
+{
+    FLOW = 3000000,
+    PIECE = 20000,
+    UPDATES = 150
+};
+
+static void* WriteAll(void* state)
+{
+    End* end = state;
+    uint8_t data[PIECE];
+    for (size_t sent = 0; sent < FLOW;)
+    {
+        size_t length = FLOW - sent < PIECE ? FLOW - sent : PIECE;
+        for (size_t i = 0; i < length; i++)
+        {
+            data[i] = Fixture_PatternAt(sent + i);
+        }
+        KtlsResult result;
+        (void)pthread_mutex_lock(&end->lock);
+        CHECK_EQ(KtlsNative_Write(end->connection, end->socket, data, (int32_t)length, &result), 0);
+        (void)pthread_mutex_unlock(&end->lock);
+        CHECK_EQ(result.status, KTLS_STATUS_OK);
+        sent += (size_t)result.bytes;
+        (void)sched_yield(); /* the other thread's turn */
+        for (;;)
+        {
+            CHECK_EQ(KtlsNative_Flush(end->connection, end->socket, &result), 0);
+            if (result.status == KTLS_STATUS_OK)
+            {
+                break;
+            }
+            CHECK_EQ(result.status, KTLS_STATUS_WANT_WRITE);
+            Fixture_Wait(end->socket, POLLOUT);
+        }
+    }
+    return NULL;
+}
+
+static void UpdateKey(End* end)
+{
+    KtlsResult result;
+    for (;;)
+    {
+        CHECK_EQ(KtlsNative_KeyUpdate(end->connection, end->socket, 0, &result), 0);
+        if (result.status == KTLS_STATUS_OK)
+        {
+            return;
+        }
+        CHECK_EQ(result.status, KTLS_STATUS_WANT_WRITE);
+        Fixture_Wait(end->socket, POLLOUT);
+    }
+}
+
+static void* ReadAll(void* state)
+{
+    End* end = state;
+    uint8_t data[PIECE];
+    size_t updates = 0;
+    for (size_t received = 0; received < FLOW;)
+    {
+        KtlsResult result;
+        (void)pthread_mutex_lock(&end->lock);
+        if (end->updates && updates * (FLOW / UPDATES) < received)
+        {
+            updates++;
+            UpdateKey(end);
+        }
+        CHECK_EQ(KtlsNative_Read(end->connection, end->socket, data, sizeof(data), &result), 0);
+        (void)pthread_mutex_unlock(&end->lock);
+        CHECK(result.status == KTLS_STATUS_OK || result.status == KTLS_STATUS_WANT_READ);
+        for (size_t i = 0; i < (size_t)result.bytes; i++)
+        {
+            CHECK_EQ(data[i], Fixture_PatternAt(received + i));
+        }
+        received += (size_t)result.bytes;
+        if (result.status == KTLS_STATUS_WANT_READ && result.messages == 0)
+        {
+            Fixture_Wait(end->socket, POLLIN);
+        }
+    }
+    return NULL;
+}
+
+static void Start(End* end)
+{
+    CHECK_EQ(pthread_mutex_init(&end->lock, NULL), 0);
+    CHECK_EQ(pthread_create(&end->writer, NULL, WriteAll, end), 0);
+    CHECK_EQ(pthread_create(&end->reader, NULL, ReadAll, end), 0);
+}
+
+static void Join(End* end)
+{
+    CHECK_EQ(pthread_join(end->writer, NULL), 0);
+    CHECK_EQ(pthread_join(end->reader, NULL), 0);
+    (void)pthread_mutex_destroy(&end->lock);
+}
+
+/* Records stay in order although they are sent without a lock. */
+static void Flushes_beside_reads(void)
+{
+    Fixture_Initialize();
+    Link link = Link_Establish(0x0304, 0);
+    End client = {.connection = link.client, .socket = link.pair.client, .updates = true};
+    End server = {.connection = link.server, .socket = link.pair.server};
+    Start(&client);
+    Start(&server);
+    Join(&client);
+    Join(&server);
+    Link_Free(&link);
+}
+
 const Test g_threadTests[] = {
+    {"threads: flushes beside reads", Flushes_beside_reads, false},
     {"threads: connections of one context, TLS 1.3", Connections_of_one_context_on_many_threads_tls13, false},
     {"threads: connections of one context, TLS 1.2", Connections_of_one_context_on_many_threads_tls12, false},
     {NULL, NULL, false}};

@@ -19,14 +19,15 @@ internal sealed class OpenSslWriter(TlsConnection connection, Socket socket, Sen
     /// <summary>Writes all of <paramref name="data"/>, blocking; the socket's SendTimeout limits each wait.</summary>
     public void Write(ReadOnlySpan<byte> data)
     {
-        int refusals = 0;
-        while (!data.IsEmpty)
+        for (int refusals = 0; ;)
         {
             NativeResult result = connection.Write(data);
+            data = data[(int)result.Bytes..];
             switch (result.Status)
             {
+                case NativeStatus.Ok when data.IsEmpty:
+                    return;
                 case NativeStatus.Ok:
-                    data = data[(int)result.Bytes..];
                     refusals = 0;
                     break;
                 case NativeStatus.WantWrite:
@@ -48,14 +49,15 @@ internal sealed class OpenSslWriter(TlsConnection connection, Socket socket, Sen
     /// <summary>Writes all of <paramref name="data"/>.</summary>
     public async ValueTask WriteAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken)
     {
-        int refusals = 0;
-        while (!data.IsEmpty)
+        for (int refusals = 0; ;)
         {
             NativeResult result = connection.Write(data.Span);
+            data = data[(int)result.Bytes..];
             switch (result.Status)
             {
+                case NativeStatus.Ok when data.IsEmpty:
+                    return;
                 case NativeStatus.Ok:
-                    data = data[(int)result.Bytes..];
                     refusals = 0;
                     break;
                 case NativeStatus.WantWrite:

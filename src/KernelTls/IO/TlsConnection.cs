@@ -118,20 +118,25 @@ internal partial class TlsConnection : IDisposable
     }
 
     /// <summary>
-    /// Calls SSL_write, if sending is not in the kernel. It may write only a part. After WantWrite the same bytes must
-    /// follow.
+    /// Encrypts data and sends the records, if sending is not in the kernel. The result's Bytes are those of the data that were encrypted.
+    /// After WantWrite a part of the records is not sent: wait for room, and call this again with what is left of the data, or with nothing.
     /// </summary>
-    public unsafe NativeResult Write(ReadOnlySpan<byte> buffer)
+    /// <remarks>
+    /// Sends outside the lock. A send takes several times as long as the encryption of a record, and a read on another thread
+    /// would wait for it.
+    /// </remarks>
+    public NativeResult Write(ReadOnlySpan<byte> data)
     {
-        NativeResult result;
-        fixed (byte* bytes = buffer)
+        int encrypted = 0;
+        NativeResult result = default;
+        while (encrypted < data.Length && (result = Encrypt(data[encrypted..])).Status == NativeStatus.Ok)
         {
-            lock (_lock)
-            {
-                Check(KtlsNative.KtlsNative_Write(_handle, _socket, bytes, buffer.Length, &result));
-            }
+            encrypted += (int)result.Bytes;
         }
 
+        NativeResult sent = Flush();
+        result = result.Status is NativeStatus.Ok or NativeStatus.WantWrite ? sent : result;
+        result.Bytes = encrypted;
         return result;
     }
 
@@ -232,6 +237,29 @@ internal partial class TlsConnection : IDisposable
         0x0304 => SslProtocols.Tls13,
         _ => SslProtocols.None,
     };
+
+    /// <summary>Calls SSL_write, whose record waits for <see cref="Flush"/>. After WantWrite there must be a flush first.</summary>
+    private unsafe NativeResult Encrypt(ReadOnlySpan<byte> data)
+    {
+        NativeResult result;
+        fixed (byte* bytes = data)
+        {
+            lock (_lock)
+            {
+                Check(KtlsNative.KtlsNative_Write(_handle, _socket, bytes, data.Length, &result));
+            }
+        }
+
+        return result;
+    }
+
+    /// <summary>Sends the encrypted records. Takes no lock, because it does not use the SSL*.</summary>
+    private unsafe NativeResult Flush()
+    {
+        NativeResult result;
+        Check(KtlsNative.KtlsNative_Flush(_handle, _socket, &result));
+        return result;
+    }
 
     private static void Check(int errno)
     {

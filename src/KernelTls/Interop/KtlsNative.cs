@@ -102,6 +102,9 @@ internal static unsafe partial class KtlsNative
         SafeTlsConnectionHandle connection, SafeSocketHandle socket, byte* buffer, int length, NativeResult* result);
 
     [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_Flush(SafeTlsConnectionHandle connection, SafeSocketHandle socket, NativeResult* result);
+
+    [LibraryImport(LibraryName)]
     internal static partial int KtlsNative_ReceiveFailed(SafeTlsConnectionHandle connection, SafeSocketHandle socket, int error);
 
     [LibraryImport(LibraryName)]
