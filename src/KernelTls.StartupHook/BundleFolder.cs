@@ -16,39 +16,57 @@ internal sealed class BundleFolder
 
     private static readonly string[] s_assemblies = [Library, WebLibrary, HostLibrary];
 
+    private readonly Assembly _hook;
     private readonly string _path;
-    private readonly Version _version;
+
+    private Version? _version;
+    private volatile bool _hasStarted;
+    private int _hasFailed;
 
     /// <param name="hook">The assembly of the hook, which is in the folder.</param>
     public BundleFolder(Assembly hook)
     {
+        _hook = hook;
         _path = Path.GetDirectoryName(hook.Location)!;
-        _version = VersionOf(hook);
     }
 
+    /// <summary>Gets the version of all its assemblies. Not read before it is needed, because parsing it initializes globalization.</summary>
+    private Version Version => _version ??= VersionOf(_hook);
+
     /// <summary>Loads one of the bundle's assemblies. .NET calls this if the application does not have it.</summary>
-    /// <returns>The assembly, or null if it is none of the bundle's, or one of a later version.</returns>
+    /// <returns>The assembly, or null if it is none of the bundle's, or one of a later version, or if the library cannot start.</returns>
     public Assembly? Resolve(AssemblyLoadContext context, AssemblyName name) =>
-        Array.IndexOf(s_assemblies, name.Name) >= 0 && (name.Version is null || name.Version <= _version)
+        Volatile.Read(ref _hasFailed) == 0 && Array.IndexOf(s_assemblies, name.Name) >= 0 && (name.Version is null || name.Version <= Version)
             ? LoadOwn(context, name.Name!)
             : null;
 
-    /// <summary>Has the library notice from now on which connections the switch does not reach.</summary>
-    /// <exception cref="HookException">The application brings an older version.</exception>
-    public void StartLibrary()
+    /// <summary>
+    /// Has the library notice from now on which connections the switch does not reach. Does nothing if it has started. Does not throw.
+    /// </summary>
+    /// <remarks>
+    /// Threads that come at the same time each do all of it, which has the same result. None waits for another one, except as .NET waits if two
+    /// load the same file: it may hold a lock that the other one needs.
+    /// </remarks>
+    /// <returns>Whether the library has started. The first failure of the process is reported.</returns>
+    public bool TryStart()
     {
-        Assembly library = Load(Library);
-        if (VersionOf(library) is var present && present < _version)
+        if (!_hasStarted && Volatile.Read(ref _hasFailed) == 0)
         {
-            throw new HookException($"The application has {Library} {present}, and the bundle in {_path} is {_version}. Update the application, or remove the package from it.");
+            try
+            {
+                Start();
+                _hasStarted = true;
+            }
+            catch (Exception e)
+            {
+                if (Interlocked.Exchange(ref _hasFailed, 1) == 0)
+                {
+                    HookFailure.Report(e);
+                }
+            }
         }
 
-        if (IsOwn(library))
-        {
-            NativeLibrary.SetDllImportResolver(library, FindShim);
-        }
-
-        Find(library, "KernelTls.Diagnostics.BuildStartup", "Begin").CreateDelegate<Action>()();
+        return _hasStarted;
     }
 
     /// <summary>Adds the services of one of the other assemblies to those of a host that is being built.</summary>
@@ -62,7 +80,7 @@ internal sealed class BundleFolder
         Assembly added = Load(assembly);
         if (VersionOf(added) != VersionOf(library))
         {
-            throw new HookException($"The application has {Library} {VersionOf(library)} without {assembly}, and that of the bundle in {_path} is {_version}.");
+            throw new HookException($"The application has {Library} {VersionOf(library)} without {assembly}, and that of the bundle in {_path} is {Version}.");
         }
 
         try
@@ -84,6 +102,29 @@ internal sealed class BundleFolder
         return Version.Parse(name.AsSpan(start, name.IndexOf(',', start) - start));
     }
 
+    private void Start()
+    {
+        Assembly library = Load(Library);
+        if (VersionOf(library) is var present && present < Version)
+        {
+            throw new HookException($"The application has {Library} {present}, and the bundle in {_path} is {Version}. Update the application, or remove the package from it.");
+        }
+
+        if (IsOwn(library))
+        {
+            try
+            {
+                NativeLibrary.SetDllImportResolver(library, FindShim);
+            }
+            catch (InvalidOperationException)
+            {
+                // Another thread has set it.
+            }
+        }
+
+        Find(library, "KernelTls.Diagnostics.BuildStartup", "Begin").CreateDelegate<Action>()();
+    }
+
     private static Assembly Load(string name) => Assembly.Load(new AssemblyName(name));
 
     private Assembly LoadOwn(AssemblyLoadContext context, string name)
@@ -91,9 +132,9 @@ internal sealed class BundleFolder
         // Reading the version without loading the file takes more time than all the rest. Nothing uses a file of another version.
         string path = Path.Combine(_path, $"{name}.dll");
         Assembly assembly = context.LoadFromAssemblyPath(path);
-        return VersionOf(assembly) is var version && version == _version
+        return VersionOf(assembly) is var version && version == Version
             ? assembly
-            : throw new HookException($"{path} is version {version}, and the hook is version {_version}. Copy the whole bundle.");
+            : throw new HookException($"{path} is version {version}, and the hook is version {Version}. Copy the whole bundle.");
     }
 
     private MethodInfo Find(Assembly assembly, string type, string method) =>

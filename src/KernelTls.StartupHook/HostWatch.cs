@@ -35,7 +35,7 @@ internal sealed class HostWatch : IObserver<DiagnosticListener>, IObserver<KeyVa
 
     public void OnNext(KeyValuePair<string, object?> value)
     {
-        if (value.Key == Building && value.Value is { } builder)
+        if (value.Key == Building && value.Value is { } builder && _bundle.TryStart())
         {
             Try(() => Prepare(builder));
         }

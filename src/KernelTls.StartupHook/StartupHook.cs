@@ -8,16 +8,16 @@ using System.Runtime.Loader;
 /// </summary>
 /// <remarks>
 /// It must not make an application worse: it does nothing on a .NET that KernelTls does not support or if no switch is on, and it never
-/// throws. The library is loaded only in a process that loads .NET's TLS, or what a host is announced with.
+/// throws. The library is loaded only in a process that loads .NET's TLS or builds a host.
 /// </remarks>
 internal static class StartupHook
 {
-    // Without them there is no handshake, and no host.
-    private static readonly string[] s_causes = ["System.Net.Security,", "System.Diagnostics.DiagnosticSource,"];
+    // Without it there is no handshake.
+    private const string Tls = "System.Net.Security,";
 
-    private static int s_begun;
+    private static BundleFolder? s_bundle;
 
-    /// <summary>Waits for the application to load what the library is for, if a switch is on. Does nothing otherwise. Does not throw.</summary>
+    /// <summary>Waits for a host, or for the application to load .NET's TLS, if a switch is on. Does nothing otherwise. Does not throw.</summary>
     public static void Initialize()
     {
         if (!HookGate.IsOpen(Environment.Version, Environment.GetEnvironmentVariable, AppContext.TryGetSwitch))
@@ -25,33 +25,9 @@ internal static class StartupHook
             return;
         }
 
-        AppDomain.CurrentDomain.AssemblyLoad += BeginIfCause;
-
-        // Another hook may have loaded one of them.
-        foreach (Assembly assembly in AppDomain.CurrentDomain.GetAssemblies())
-        {
-            BeginIfCause(assembly);
-        }
-    }
-
-    private static void BeginIfCause(object? sender, AssemblyLoadEventArgs e) => BeginIfCause(e.LoadedAssembly);
-
-    /// <remarks>
-    /// The thread that loads the assembly goes on only after this, so the library sees its first handshake, and its first host. Other threads can
-    /// use the assembly meanwhile, and do not wait: a thread that waits here could hold a lock that the library needs to start.
-    /// </remarks>
-    private static void BeginIfCause(Assembly loaded)
-    {
-        string name = loaded.FullName ?? "";
-        if (!Array.Exists(s_causes, cause => name.StartsWith(cause, StringComparison.Ordinal)) || Interlocked.Exchange(ref s_begun, 1) != 0)
-        {
-            return;
-        }
-
-        AppDomain.CurrentDomain.AssemblyLoad -= BeginIfCause;
         try
         {
-            Begin();
+            Watch();
         }
         catch (Exception e)
         {
@@ -59,21 +35,37 @@ internal static class StartupHook
         }
     }
 
-    // A method of its own, so that a type that cannot be loaded is an exception there.
+    /// <remarks>A method of its own, so that a type that cannot be loaded is an exception there.</remarks>
     [MethodImpl(MethodImplOptions.NoInlining)]
-    private static void Begin()
+    private static void Watch()
     {
-        BundleFolder bundle = new(typeof(StartupHook).Assembly);
-        AssemblyLoadContext.Default.Resolving += bundle.Resolve;
-        try
+        s_bundle = new BundleFolder(typeof(StartupHook).Assembly);
+        AssemblyLoadContext.Default.Resolving += s_bundle.Resolve;
+
+        // Now, not when an assembly is loaded: .NET announces that without a lock, so another thread could build a host before the watch began.
+        HostWatch.Start(s_bundle);
+
+        AppDomain.CurrentDomain.AssemblyLoad += StartIfTls;
+
+        // Another hook may have loaded it.
+        foreach (Assembly assembly in AppDomain.CurrentDomain.GetAssemblies())
         {
-            bundle.StartLibrary();
-            HostWatch.Start(bundle);
+            StartIfTls(assembly);
         }
-        catch
+    }
+
+    private static void StartIfTls(object? sender, AssemblyLoadEventArgs e) => StartIfTls(e.LoadedAssembly);
+
+    /// <remarks>
+    /// The thread that loads the assembly goes on only after this, so the library sees its first handshake. Another thread can begin one meanwhile,
+    /// which stays unnamed. It does not wait: a thread that waits here could hold a lock that the library needs to start.
+    /// </remarks>
+    private static void StartIfTls(Assembly loaded)
+    {
+        if (loaded.FullName is { } name && name.StartsWith(Tls, StringComparison.Ordinal))
         {
-            AssemblyLoadContext.Default.Resolving -= bundle.Resolve;
-            throw;
+            AppDomain.CurrentDomain.AssemblyLoad -= StartIfTls;
+            s_bundle!.TryStart();
         }
     }
 }

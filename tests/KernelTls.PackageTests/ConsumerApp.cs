@@ -56,6 +56,9 @@ public sealed record ConsumerApp(
     /// <summary>Gets a web application on the slim builder, without a package of KernelTls.</summary>
     public static ConsumerApp Slim { get; } = new("unchanged-slim", "web", null, Program: "Slim.cs");
 
+    /// <summary>Gets a web application that another thread builds while .NET loads its TLS, without a package of KernelTls.</summary>
+    public static ConsumerApp Race { get; } = new("unchanged-race", "web", null, Program: "Race.cs");
+
     /// <summary>Gets a start-up hook that is not ours.</summary>
     public static ConsumerApp OtherHook { get; } = new("other-hook", "classlib", null, Program: "OtherHook.cs");
 

@@ -207,6 +207,7 @@ public sealed class HookFaultTests(Workshop workshop) : IDisposable
         string said = await server.Process.KillAsync();
         Assert.DoesNotContain("fail: ", said, StringComparison.Ordinal);
         Assert.DoesNotContain("   at ", said, StringComparison.Ordinal);
+        Assert.InRange(said.Split(Prefix).Length - 1, 0, 1);
         return said;
     }
 

@@ -56,6 +56,22 @@ public sealed class HookTests(Workshop workshop) : IDisposable
         await AssertReachedAsync(published, ["dotnet", Path.Combine(published, "unchanged-telemetry.dll")], "/", "Hello World!");
     }
 
+    /// <summary>.NET announces a loaded assembly without a lock. The other thread does not wait for the first one, and its host is not missed.</summary>
+    [Fact]
+    public async Task A_web_application_that_another_thread_builds_while_the_library_starts()
+    {
+        string published = await workshop.PublishAsync(ConsumerApp.Race, "unchanged-race");
+        string program = Path.Combine(published, "unchanged-race.dll");
+
+        using WebServer server = await WebServer.RunAsync(published, Ktls("dotnet", program), s_direct, (HookBundle.HooksVariable, program));
+        Assert.Equal("Hello World!", await server.GetAsync("/", "2.0"));
+
+        string said = await server.Process.KillAsync();
+        Assert.Contains("The other thread has built it.\n", said, StringComparison.Ordinal);
+        Assert.Contains(s_proof, said, StringComparison.Ordinal);
+        Assert.DoesNotContain("start-up hook", said, StringComparison.Ordinal);
+    }
+
     [Theory]
     [InlineData("unchanged-web-self-contained", "--self-contained")]
     [InlineData("unchanged-web-single-file", "--self-contained", "false", "-p:PublishSingleFile=true")]

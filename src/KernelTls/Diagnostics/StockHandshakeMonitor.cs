@@ -54,9 +54,11 @@ internal sealed class StockHandshakeMonitor : EventListener
     {
         if (Volatile.Read(ref s_started) == 0 && Interlocked.Exchange(ref s_started, 1) == 0 && Toggles.AreOn)
         {
+            // First, because other threads can begin handshakes meanwhile.
+            _ = new StockHandshakeMonitor(static handshake => ThreadPool.UnsafeQueueUserWorkItem(Report, handshake, preferLocal: false));
+
             // `ktls` finds the source in a process that has not used a stream yet.
             _ = KtlsEventSource.Log;
-            _ = new StockHandshakeMonitor(static handshake => ThreadPool.UnsafeQueueUserWorkItem(Report, handshake, preferLocal: false));
         }
     }
 
