@@ -10,16 +10,16 @@ public class ComparisonTests
     public async Task A_measurement_that_fails_takes_nothing_from_the_others()
     {
         using StringWriter output = new();
-        Comparison comparison = new(["stream-get-64k", "h2-get-0"], ["sslstream", "poc", "ktls"], output, Run);
+        Comparison comparison = new(["stream-get-64k", "h2-get-0"], ["sslstream", "direct", "ktls"], output, Run);
 
         BenchResults results = await comparison.RunAsync(_ => { }, CancellationToken.None);
 
         Assert.Equal(
-            ["stream-get-64k sslstream", "stream-get-64k poc", "stream-get-64k ktls", "h2-get-0 sslstream", "h2-get-0 ktls"],
+            ["stream-get-64k sslstream", "stream-get-64k direct", "stream-get-64k ktls", "h2-get-0 sslstream", "h2-get-0 ktls"],
             results.Rows.Select(row => $"{row.Scenario} {row.Mode}"));
         Assert.Equal(0.5, results.Find("h2-get-0", "ktls")!.Ratio);
-        Assert.Equal("h2-get-0 poc: 'measure' has failed", Assert.Single(results.Failures));
-        Assert.Contains($"5 of 6: h2-get-0 poc: failed: 'measure' has failed{Environment.NewLine}", output.ToString(), StringComparison.Ordinal);
+        Assert.Equal("h2-get-0 direct: 'measure' has failed", Assert.Single(results.Failures));
+        Assert.Contains($"5 of 6: h2-get-0 direct: failed: 'measure' has failed{Environment.NewLine}", output.ToString(), StringComparison.Ordinal);
         Assert.Contains("6 of 6: h2-get-0 ktls: ", output.ToString(), StringComparison.Ordinal);
     }
 
@@ -28,9 +28,9 @@ public class ComparisonTests
     {
         string path = Path.GetTempFileName();
         using CancellationTokenSource cut = new();
-        Comparison comparison = new(["h2-get-0"], ["sslstream", "ktls", "poc"], TextWriter.Null, (arguments, token) =>
+        Comparison comparison = new(["h2-get-0"], ["sslstream", "ktls", "direct"], TextWriter.Null, (arguments, token) =>
         {
-            if (arguments[2] == "poc")
+            if (arguments[2] == "direct")
             {
                 cut.Cancel();
                 token.ThrowIfCancellationRequested();
@@ -55,7 +55,7 @@ public class ComparisonTests
     private static Task<string> Run(string[] arguments, CancellationToken cancellationToken)
     {
         (string scenario, string mode) = (arguments[1], arguments[2]);
-        return scenario == "h2-get-0" && mode == "poc"
+        return scenario == "h2-get-0" && mode == "direct"
             ? throw new BenchFailedException("'measure' has failed")
             : Task.FromResult(JsonSerializer.Serialize(
                 Measurement.Of(scenario, mode, Measurement.Instructions, null, [mode == "ktls" ? 500 : 1_000]), BenchJson.Default.Measurement));

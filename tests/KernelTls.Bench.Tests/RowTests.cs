@@ -84,7 +84,7 @@ public class RowTests
     }
 
     [Theory]
-    [InlineData("static-server-1k", ModeTable.Opponent)]
+    [InlineData("static-server-1k", ModeTable.Direct)]
     [InlineData("h1-get-0", ModeTable.Nginx)]
     public void A_row_without_any_of_the_modes_is_refused_by_name(string scenario, string mode)
     {

@@ -22,9 +22,6 @@ internal abstract class Mode
     /// </summary>
     public virtual int KernelEnds => 0;
 
-    /// <summary>Gets the value of <see cref="KernelEnds"/> for a connection between HttpClient and Kestrel.</summary>
-    public virtual int HttpKernelEnds => KernelEnds;
-
     /// <summary>Gets a value that indicates whether this mode has certificates and sessions.</summary>
     public virtual bool HasHandshake => true;
 
@@ -79,7 +76,4 @@ internal abstract class Mode
     /// <summary>Verifies that the kernel's counters match this number of connections.</summary>
     /// <exception cref="BenchFailedException">The counters do not match.</exception>
     public void Verify(KernelCounters counted, int connections) => counted.Expect(Name, KernelEnds * connections);
-
-    /// <inheritdoc cref="Verify(KernelCounters, int)"/>
-    public void VerifyHttp(KernelCounters counted, int connections) => counted.Expect(Name, HttpKernelEnds * connections);
 }

@@ -11,7 +11,6 @@ internal static class ModeTable
 
     /// <summary>The stock stream in a process that watches for stock handshakes: what the watch costs each of them.</summary>
     public const string Watched = "sslstream-watched";
-    public const string Opponent = "poc";
     public const string Direct = "direct";
     public const string DirectClient = "direct-client";
     public const string DirectServer = "direct-server";
@@ -51,7 +50,6 @@ internal static class ModeTable
         (Stock, (_, certificates, resume) => new SslStreamMode(certificates, resume)),
         (Watched, (_, certificates, resume) => new WatchedSslStreamMode(certificates, resume)),
         (Direct, KtlsStreamMode.Direct),
-        (Opponent, (_, certificates, resume) => new PocMode(certificates, resume)),
         (TlsSession, (_, certificates, resume) => new TlsSessionMode(certificates, resume)),
         (Kernel, KtlsStreamMode.Kernel),
         (KernelWithoutPadding, KtlsStreamMode.KernelWithoutPadding),

@@ -21,7 +21,7 @@ internal sealed class ResultReport
 
     private const string Kernel = ModeTable.Kernel;
 
-    private static readonly string[] s_compared = [ModeTable.Opponent, ModeTable.Direct, Kernel, ModeTable.KernelWithoutPadding, ModeTable.KernelClient, ModeTable.KernelServer];
+    private static readonly string[] s_compared = [ModeTable.Direct, Kernel, ModeTable.KernelWithoutPadding, ModeTable.KernelClient, ModeTable.KernelServer];
 
     private readonly BenchResults _results;
     private readonly BenchResults[] _others;
@@ -157,7 +157,7 @@ internal sealed class ResultReport
         }
 
         page.Append("\n## Both ends, as a ratio to SslStream\n\n");
-        page.Append("`poc` is the data path of the closed proof of concept, `direct` OpenSSL on the socket without the kernel, `ktls-client` and `ktls-server` have kernel TLS at\n");
+        page.Append("`direct` is OpenSSL on the socket without the kernel, `ktls-client` and `ktls-server` have kernel TLS at\n");
         page.Append("one end and SslStream at the other.\n");
         string[] compared = _results.Rows.Any(row => row.Mode == ModeTable.TlsSession) ? [.. s_compared, ModeTable.TlsSession] : s_compared;
         if (compared != s_compared)
@@ -165,7 +165,8 @@ internal sealed class ResultReport
             page.Append("`tlssession` is the runtime's own OpenSSL on the socket, TlsSocketSession, at both ends.\n");
         }
 
-        MarkdownTable.AppendHead(page, ["", "SslStream", "floor", .. compared]);
+        page.Append("`poc` is the data path of the closed proof of concept, as it was measured before its code was removed from the benchmark.\n");
+        MarkdownTable.AppendHead(page, ["", "SslStream", "floor", "poc", .. compared]);
         foreach (Row row in _connectionRows)
         {
             Measurement? stock = _results.Find(row.Name, ModeTable.Stock);
@@ -175,6 +176,7 @@ internal sealed class ResultReport
                     row.Name,
                     stock is null ? "-" : TextTable.Amount(stock.PerOp, stock.Unit),
                     TextTable.Ratio(FloorRatio(row)),
+                    TextTable.Ratio(PublishedReport.ProofOfConcept.RatioOf(row.Name, _results.RuntimeMajor)),
                     .. compared.Select(mode => TextTable.Ratio(_results.Find(row.Name, mode)?.Ratio)),
                 ]);
         }

@@ -65,7 +65,7 @@ internal class HttpExchange : Scenario
         await StartServerAsync();
         KernelCounters before = KernelCounters.Read();
         await RequestAsync(_clientBuffer);
-        _mode.VerifyHttp(KernelCounters.Read().Since(before), connections: 1);
+        _mode.Verify(KernelCounters.Read().Since(before), connections: 1);
         _bytesOfFullHandshake = _bytesOfLastHandshake;
     }
 
@@ -103,7 +103,7 @@ internal class HttpExchange : Scenario
 
     public override void Verify()
     {
-        _mode.VerifyHttp(KernelCounters.Read().Since(_before), _connections);
+        _mode.Verify(KernelCounters.Read().Since(_before), _connections);
         if (_wrongCipher is { } cipher)
         {
             throw new BenchFailedException($"{_mode.Name} negotiated {cipher}");

@@ -45,7 +45,7 @@ internal sealed class NginxLoad : Scenario
         _target = new Uri($"https://{BenchCertificates.Host}:{_server.Port}{path}");
         KernelCounters before = KernelCounters.Read();
         await RequestAsync(_buffers[0]);
-        _mode.VerifyHttp(KernelCounters.Read().Since(before), connections: 1);
+        _mode.Verify(KernelCounters.Read().Since(before), connections: 1);
     }
 
     public override async Task RunAsync(int operations)

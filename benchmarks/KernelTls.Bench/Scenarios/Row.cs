@@ -24,11 +24,11 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
     /// <summary>The number of bytes of the file of <see cref="SentFile"/>.</summary>
     public const int SentFileSize = 4 * Megabyte;
 
-    private static readonly string[] s_connectionModes = ["plain", "sslstream", "direct", "poc", "ktls", "ktls-nopad"];
+    private static readonly string[] s_connectionModes = ["plain", "sslstream", "direct", "ktls", "ktls-nopad"];
     private static readonly string[] s_streamModes = SocketSession.IsSupported ? [.. s_connectionModes, ModeTable.TlsSession] : s_connectionModes;
     private static readonly string[] s_telemetryModes = [.. s_streamModes, ModeTable.KernelWithoutTelemetry];
     private static readonly string[] s_stockModes = ["sslstream", ModeTable.Watched];
-    private static readonly string[] s_httpModes = ["plain", "sslstream", "poc", "ktls", "ktls-client", "ktls-server"];
+    private static readonly string[] s_httpModes = ["plain", "sslstream", "ktls", "ktls-client", "ktls-server"];
 
     private static readonly string[] s_loadModes = ["plain", "sslstream", "direct", "ktls", "ktls-client", "ktls-server"];
 
@@ -180,11 +180,11 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
             PossibleModes = ModeTable.Streams,
         };
 
-    /// <summary>Creates a row whose clients have a certificate. The proof of concept has none.</summary>
+    /// <summary>Creates a row whose clients have a certificate.</summary>
     private static Row Mutual(string name, bool resumes) => Connection(name, resumes, mutual: true) with
     {
         Modes = s_loadModes,
-        PossibleModes = [.. ModeTable.Connections.Where(mode => mode != ModeTable.Opponent)],
+        PossibleModes = ModeTable.Connections,
     };
 
     private static Row Connection(string name, bool resumes, bool mutual = false) =>
