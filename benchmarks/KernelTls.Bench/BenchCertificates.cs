@@ -1,12 +1,13 @@
 using System.Net.Security;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
+using KernelTls.Tests;
 
 namespace KernelTls.Bench;
 
 /// <summary>
-/// Represents a certificate authority and a certificate for localhost that it signed. Both use ECDSA P-256. A process of
-/// the benchmark creates them.
+/// Represents the test authority and a certificate for localhost that it signed, both with ECDSA P-256. A process of the benchmark creates
+/// them.
 /// </summary>
 internal sealed class BenchCertificates
 {
@@ -16,25 +17,14 @@ internal sealed class BenchCertificates
 
     /// <param name="mutual">Whether clients have a certificate, too, which servers then require.</param>
     public BenchCertificates(bool mutual = false)
-    {
-        ECDsa authorityKey = ECDsa.Create(ECCurve.NamedCurves.nistP256);
-        CertificateRequest request = new("CN=KernelTls bench authority", authorityKey, HashAlgorithmName.SHA256);
-        request.CertificateExtensions.Add(
-            new X509BasicConstraintsExtension(certificateAuthority: true, hasPathLengthConstraint: false, pathLengthConstraint: 0, critical: true));
-        request.CertificateExtensions.Add(new X509KeyUsageExtension(X509KeyUsageFlags.KeyCertSign, critical: true));
-        _authority = request.CreateSelfSigned(DateTimeOffset.UtcNow.AddDays(-2), DateTimeOffset.UtcNow.AddDays(2));
-        Server = Sign(_authority, "1.3.6.1.5.5.7.3.1", "serverAuth");
-        ServerContext = SslStreamCertificateContext.Create(Server, additionalCertificates: null, offline: true);
-        ClientContext = mutual
-            ? SslStreamCertificateContext.Create(Sign(_authority, "1.3.6.1.5.5.7.3.2", "clientAuth"), additionalCertificates: null, offline: true)
-            : null;
-    }
+        : this(Certificates.Authority, Certificates.Ecdsa) =>
+        ClientContext = mutual ? Certificates.ClientContext : null;
 
     private BenchCertificates(X509Certificate2 authority, X509Certificate2 server)
     {
         _authority = authority;
         Server = server;
-        ServerContext = SslStreamCertificateContext.Create(Server, additionalCertificates: null, offline: true);
+        ServerContext = Certificates.Context(server);
     }
 
     public X509Certificate2 Server { get; }
@@ -76,19 +66,4 @@ internal sealed class BenchCertificates
         RevocationMode = X509RevocationMode.NoCheck,
         DisableCertificateDownloads = true,
     };
-
-    private static X509Certificate2 Sign(X509Certificate2 authority, string usage, string usageName)
-    {
-        using ECDsa key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
-        CertificateRequest request = new($"CN={Host}", key, HashAlgorithmName.SHA256);
-        SubjectAlternativeNameBuilder names = new();
-        names.AddDnsName(Host);
-        request.CertificateExtensions.Add(names.Build());
-        request.CertificateExtensions.Add(new X509KeyUsageExtension(X509KeyUsageFlags.DigitalSignature, critical: true));
-        request.CertificateExtensions.Add(
-            new X509EnhancedKeyUsageExtension([new Oid(usage, usageName)], critical: false));
-        using X509Certificate2 certificate = request.Create(
-            authority, DateTimeOffset.UtcNow.AddDays(-1), DateTimeOffset.UtcNow.AddDays(1), RandomNumberGenerator.GetBytes(8));
-        return certificate.CopyWithPrivateKey(key);
-    }
 }

@@ -10,7 +10,7 @@ namespace KernelTls.Microbenchmarks;
 public class HandshakeBenchmarks
 {
     private readonly byte[] _byte = [42];
-    private ConnectionPair _pair = null!;
+    private StreamPair _pair = null!;
 
     [ParamsSource(nameof(Modes))]
     public StreamMode Mode { get; set; }
@@ -25,7 +25,7 @@ public class HandshakeBenchmarks
     [GlobalSetup]
     public void SetUp()
     {
-        _pair = new ConnectionPair(Mode, Resumed);
+        _pair = new StreamPair(Mode, Resumed);
         HandshakeAsync().GetAwaiter().GetResult();
     }
 

@@ -8,7 +8,7 @@ public class StreamBenchmarks
 {
     private byte[] _sent = [];
     private byte[] _received = [];
-    private ConnectionPair _pair = null!;
+    private StreamPair _pair = null!;
     private SslStream _client = null!;
     private SslStream _server = null!;
 
@@ -26,7 +26,7 @@ public class StreamBenchmarks
     {
         _sent = new byte[Size];
         _received = new byte[Size];
-        _pair = new ConnectionPair(Mode, resumes: false);
+        _pair = new StreamPair(Mode, resumes: false);
         (_client, _server) = _pair.ConnectAsync().GetAwaiter().GetResult();
     }
 

@@ -56,7 +56,7 @@ host_suites_11=(
 # published for musl.
 musl_suites=(
     'weekly KernelTls.ConformanceTests Stock,DirectOpenSsl -class- *.SilentConnectionTests'
-    'weekly KernelTls.AspNetCore.Tests DirectOpenSsl -class- *.SilentConnectionTests -class- *.ChromiumTests -class- *.FileServerSampleTests'
+    'weekly KernelTls.AspNetCore.Tests DirectOpenSsl -class- *.SilentConnectionTests -class- *.ChromiumTests -class- *.SampleTests'
 )
 
 # The parts of a cell in full. `kernel` is the one that the inner loop boots.

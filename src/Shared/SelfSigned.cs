@@ -21,7 +21,12 @@ internal static class SelfSigned
     public static X509Certificate2 Create()
     {
         using ECDsa key = ECDsa.Create(ECCurve.NamedCurves.nistP256);
-        CertificateRequest request = new("CN=localhost", key, HashAlgorithmName.SHA256);
+        return Create(new CertificateRequest("CN=localhost", key, HashAlgorithmName.SHA256));
+    }
+
+    /// <summary>Creates a certificate for localhost with the subject and the key of the request.</summary>
+    public static X509Certificate2 Create(CertificateRequest request)
+    {
         SubjectAlternativeNameBuilder names = new();
         names.AddDnsName("localhost");
         names.AddIpAddress(IPAddress.Loopback);

@@ -1,6 +1,4 @@
-using System.Runtime.InteropServices;
 using KernelTls.Diagnostics;
-using KernelTls.Offload;
 using KernelTls.Tests;
 using Microsoft.Extensions.Logging;
 
@@ -16,13 +14,7 @@ public class NotLinuxTests
     [Fact(Explicit = true)]
     public async Task Elsewhere()
     {
-        List<string> asked = [];
-        NativeLibrary.SetDllImportResolver(typeof(KtlsStream).Assembly, (name, _, _) =>
-        {
-            asked.Add(name);
-            return 0;
-        });
-        Platform.IsLinux = false;
+        IReadOnlyCollection<string> asked = OtherSystem.Begin();
         await using Server server = await Server.StartAsync(TlsMode.DirectOpenSsl);
         using HttpClient client = Server.CreateClient("2.0");
 

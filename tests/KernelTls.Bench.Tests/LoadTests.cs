@@ -113,7 +113,7 @@ public class LoadTests
     {
         BenchCertificates certificates = new();
         HttpExchangeKind kind = new(System.Net.HttpVersion.Version11) { Concurrency = 3 };
-        await using HttpLoad load = new(ModeTable.Create(ModeTable.Stock, certificates, resume: false), certificates, kind, 10);
+        await using ConcurrentExchange load = new(ModeTable.Create(ModeTable.Stock, certificates, resume: false), certificates, kind, 10);
         await load.PrepareAsync();
         Assert.Equal(3, load.Connections);
 

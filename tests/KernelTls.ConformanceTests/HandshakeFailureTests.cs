@@ -14,133 +14,93 @@ public class HandshakeFailureTests
 {
     private sealed record Outcome(Exception? Client, Exception? Server);
 
-    private static readonly Dictionary<string, (bool IsServer, Action<SslClientAuthenticationOptions, SslServerAuthenticationOptions> Spoil)> s_failures = new()
+    /// <summary>What fails: the exception, the ends that find the fault, and what makes it.</summary>
+    private sealed record Failure(Type Type, Ends Ends, Action<SslClientAuthenticationOptions, SslServerAuthenticationOptions> Spoil);
+
+    [Flags]
+    private enum Ends
     {
-        ["wrong host"] = (false, (c, _) => c.TargetHost = "other.test"),
-        ["refused by the callback"] = (false, (c, _) => c.RemoteCertificateValidationCallback = (_, _, _, _) => false),
-        ["untrusted client"] = (true, Untrusted),
-        ["no client certificate"] = (true, (_, s) => s.ClientCertificateRequired = true),
-        ["server without a version in common"] = (true, NoVersion),
-        ["client without a version in common"] = (false, NoVersion),
+        Client = 1,
+        Server = 2,
+        Both = Client | Server,
+    }
+
+#pragma warning disable CA1416 // Linux
+    private static readonly Dictionary<string, Failure> s_failures = new()
+    {
+        ["a server without a certificate"] = new(typeof(NotSupportedException), Ends.Server, (_, s) => s.ServerCertificateContext = null),
+        ["a wrong host name"] = Refusal(Ends.Client, (c, _) => c.TargetHost = "other.test"),
+        ["no host name"] = Refusal(Ends.Client, (c, _) => c.TargetHost = ""),
+        ["a certificate for another name"] = Refusal(Ends.Client, (_, s) => s.ServerCertificateContext = Certificates.Context(Certificates.WrongName)),
+        ["an expired certificate"] = Refusal(Ends.Client, (_, s) => s.ServerCertificateContext = Certificates.Context(Certificates.Expired)),
+        ["a self-signed certificate"] = Refusal(Ends.Client, (c, s) =>
+        {
+            c.CertificateChainPolicy = null;
+            s.ServerCertificateContext = Certificates.Context(Certificates.SelfSigned);
+        }),
+        ["a callback that rejects"] = Refusal(Ends.Client, (c, _) => c.RemoteCertificateValidationCallback = (_, _, _, _) => false),
+        ["a callback that throws"] = new(
+            typeof(InsufficientMemoryException),
+            Ends.Client,
+            (c, _) => c.RemoteCertificateValidationCallback = (_, _, _, _) => throw new InsufficientMemoryException("thrown")),
+        ["a server's callback that rejects the client"] = Refusal(Ends.Server, (c, s) =>
+        {
+            c.ClientCertificateContext = Certificates.ClientContext;
+            s.ClientCertificateRequired = true;
+            s.RemoteCertificateValidationCallback = (_, _, _, _) => false;
+        }),
+        ["a client certificate that nobody trusts"] = Refusal(Ends.Server, (c, s) =>
+        {
+            c.ClientCertificateContext = Certificates.Context(Certificates.SelfSigned);
+            s.ClientCertificateRequired = true;
+        }),
+        ["a client certificate that is missing"] = Refusal(Ends.Server, (_, s) => s.ClientCertificateRequired = true),
+        ["no application protocol in common"] = Refusal(Ends.Both, (c, s) =>
+        {
+            c.ApplicationProtocols = [SslApplicationProtocol.Http2];
+            s.ApplicationProtocols = [SslApplicationProtocol.Http11];
+        }),
+        ["no version in common"] = Refusal(
+            Ends.Both,
+            (c, s) => s.EnabledSslProtocols = c.EnabledSslProtocols == SslProtocols.Tls12 ? SslProtocols.Tls13 : SslProtocols.Tls12),
+        ["no cipher suite in common"] = Refusal(Ends.Both, (c, s) =>
+        {
+            c.CipherSuitesPolicy = new([TlsCipherSuite.TLS_AES_128_GCM_SHA256, TlsCipherSuite.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256]);
+            s.CipherSuitesPolicy = new([TlsCipherSuite.TLS_AES_256_GCM_SHA384, TlsCipherSuite.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384]);
+        }),
     };
+#pragma warning restore CA1416
 
     public static TheoryData<TlsMode, SslProtocols> OnOpenSsl => Modes.AllOnOpenSsl;
 
-    public static TheoryData<TlsMode, SslProtocols, string> Failures => Modes.AllWith<string>(s_failures.Keys);
+    public static TheoryData<TlsMode, SslProtocols, string> Failures => Modes.AllOnOpenSslWith<string>(s_failures.Keys);
+
+    /// <summary>Gets the failures after which the streams are used: one for each way in which an end can find a fault.</summary>
+    public static TheoryData<TlsMode, SslProtocols, string> UsedAfter => Modes.AllWith(
+        "a wrong host name",
+        "a callback that rejects",
+        "a client certificate that nobody trusts",
+        "a client certificate that is missing",
+        "no version in common");
 
     [Theory]
-    [MemberData(nameof(OnOpenSsl))]
-    public async Task A_server_without_a_certificate(TlsMode mode, SslProtocols version) =>
-        await AssertSameAsync<NotSupportedException>(mode, version, server: s => s.ServerCertificateContext = null, serverFails: true);
+    [MemberData(nameof(Failures))]
+    public async Task It_fails_as_on_SslStream(TlsMode mode, SslProtocols version, string what)
+    {
+        Failure failure = s_failures[what];
+        Outcome expected = await TryAsync(TlsMode.Stock, version, failure);
+        Outcome actual = await TryAsync(mode, version, failure);
 
-    [Theory]
-    [MemberData(nameof(OnOpenSsl))]
-    public async Task A_wrong_host_name(TlsMode mode, SslProtocols version) =>
-        await AssertSameAsync<AuthenticationException>(mode, version, client: c => c.TargetHost = "other.test");
-
-    [Theory]
-    [MemberData(nameof(OnOpenSsl))]
-    public async Task No_host_name(TlsMode mode, SslProtocols version) =>
-        await AssertSameAsync<AuthenticationException>(mode, version, client: c => c.TargetHost = "");
-
-    [Theory]
-    [MemberData(nameof(OnOpenSsl))]
-    public async Task A_certificate_for_another_name(TlsMode mode, SslProtocols version) =>
-        await AssertSameAsync<AuthenticationException>(
-            mode, version, server: s => s.ServerCertificateContext = Certificates.Context(Certificates.WrongName));
-
-    [Theory]
-    [MemberData(nameof(OnOpenSsl))]
-    public async Task An_expired_certificate(TlsMode mode, SslProtocols version) =>
-        await AssertSameAsync<AuthenticationException>(
-            mode, version, server: s => s.ServerCertificateContext = Certificates.Context(Certificates.Expired));
-
-    [Theory]
-    [MemberData(nameof(OnOpenSsl))]
-    public async Task A_self_signed_certificate(TlsMode mode, SslProtocols version) =>
-        await AssertSameAsync<AuthenticationException>(
-            mode,
-            version,
-            client: c => c.CertificateChainPolicy = null,
-            server: s => s.ServerCertificateContext = Certificates.Context(Certificates.SelfSigned));
-
-    [Theory]
-    [MemberData(nameof(OnOpenSsl))]
-    public async Task A_callback_that_rejects(TlsMode mode, SslProtocols version) =>
-        await AssertSameAsync<AuthenticationException>(
-            mode, version, client: c => c.RemoteCertificateValidationCallback = (_, _, _, _) => false);
-
-    [Theory]
-    [MemberData(nameof(OnOpenSsl))]
-    public async Task A_callback_that_throws(TlsMode mode, SslProtocols version) =>
-        await AssertSameAsync<InsufficientMemoryException>(
-            mode,
-            version,
-            client: c => c.RemoteCertificateValidationCallback = (_, _, _, _) => throw new InsufficientMemoryException("thrown"));
-
-    [Theory]
-    [MemberData(nameof(OnOpenSsl))]
-    public async Task A_server_s_callback_that_rejects_the_client(TlsMode mode, SslProtocols version) =>
-        await AssertSameAsync<AuthenticationException>(
-            mode,
-            version,
-            client: c => c.ClientCertificateContext = Certificates.ClientContext,
-            server: s =>
-            {
-                s.ClientCertificateRequired = true;
-                s.RemoteCertificateValidationCallback = (_, _, _, _) => false;
-            },
-            serverFails: true);
-
-    [Theory]
-    [MemberData(nameof(OnOpenSsl))]
-    public async Task A_client_certificate_that_nobody_trusts(TlsMode mode, SslProtocols version) =>
-        await AssertSameAsync<AuthenticationException>(
-            mode,
-            version,
-            client: c => c.ClientCertificateContext = Certificates.Context(Certificates.SelfSigned),
-            server: s => s.ClientCertificateRequired = true,
-            serverFails: true);
-
-    [Theory]
-    [MemberData(nameof(OnOpenSsl))]
-    public async Task A_client_certificate_that_is_missing(TlsMode mode, SslProtocols version) =>
-        await AssertSameAsync<AuthenticationException>(
-            mode, version, server: s => s.ClientCertificateRequired = true, serverFails: true);
-
-    [Theory]
-    [MemberData(nameof(OnOpenSsl))]
-    public async Task No_application_protocol_in_common(TlsMode mode, SslProtocols version) =>
-        await AssertSameAsync<AuthenticationException>(
-            mode,
-            version,
-            client: c => c.ApplicationProtocols = [SslApplicationProtocol.Http2],
-            server: s => s.ApplicationProtocols = [SslApplicationProtocol.Http11],
-            serverFails: true,
-            bothFail: true);
-
-    [Theory]
-    [MemberData(nameof(OnOpenSsl))]
-    public async Task No_version_in_common(TlsMode mode, SslProtocols version) =>
-        await AssertSameAsync<AuthenticationException>(
-            mode,
-            version,
-            server: s => s.EnabledSslProtocols = version == SslProtocols.Tls12 ? SslProtocols.Tls13 : SslProtocols.Tls12,
-            serverFails: true,
-            bothFail: true);
-
-#pragma warning disable CA1416 // Linux
-    [Theory]
-    [MemberData(nameof(OnOpenSsl))]
-    public async Task No_cipher_suite_in_common(TlsMode mode, SslProtocols version) =>
-        await AssertSameAsync<AuthenticationException>(
-            mode,
-            version,
-            client: c => c.CipherSuitesPolicy = new([TlsCipherSuite.TLS_AES_128_GCM_SHA256, TlsCipherSuite.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256]),
-            server: s => s.CipherSuitesPolicy = new([TlsCipherSuite.TLS_AES_256_GCM_SHA384, TlsCipherSuite.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384]),
-            serverFails: true,
-            bothFail: true);
-#pragma warning restore CA1416
+        bool serverFails = failure.Ends.HasFlag(Ends.Server);
+        Exception cause = (serverFails ? expected.Server : expected.Client)!;
+        Assert.IsType(failure.Type, cause is AuthenticationException { InnerException: { } inner } && inner.GetType() == failure.Type ? inner : cause);
+        Assert.Equal(Shape(cause), Shape(serverFails ? actual.Server : actual.Client));
+        if (failure.Ends == Ends.Both)
+        {
+            HandshakePeerTests.AssertSame(expected.Client!, actual.Client!);
+            HandshakePeerTests.AssertSame(expected.Server!, actual.Server!);
+        }
+    }
 
     [Theory]
     [MemberData(nameof(OnOpenSsl))]
@@ -208,16 +168,22 @@ public class HandshakeFailureTests
     }
 
     [Theory]
-    [MemberData(nameof(Failures))]
+    [MemberData(nameof(UsedAfter))]
     public async Task A_failed_handshake_fails_everything_after_it_as_on_SslStream(TlsMode mode, SslProtocols version, string what)
     {
-        (bool isServer, Action<SslClientAuthenticationOptions, SslServerAuthenticationOptions> spoil) = s_failures[what];
-        async Task<string> UseAsync(TlsMode each)
+        Failure failure = s_failures[what];
+        foreach (Ends end in Enum.GetValues<Ends>().Where(end => end != Ends.Both && failure.Ends.HasFlag(end)))
+        {
+            string actual = await SideBySide.RunAsync(mode, each => UseAsync(each, isServer: end == Ends.Server));
+            Assert.DoesNotContain("good", actual, StringComparison.Ordinal);
+        }
+
+        async Task<string> UseAsync(TlsMode each, bool isServer)
         {
             await using TlsPair pair = await TlsPair.CreateAsync(isServer ? TlsMode.Stock : each, isServer ? each : TlsMode.Stock);
             SslClientAuthenticationOptions client = Handshakes.ClientOptions(version);
             SslServerAuthenticationOptions server = Handshakes.ServerOptions(version);
-            spoil(client, server);
+            failure.Spoil(client, server);
             SslStream failing = isServer ? pair.Server : pair.Client;
             Task ShakeAsync() => isServer ? failing.HandshakeAsServerAsync(server) : failing.HandshakeAsClientAsync(client);
             Task other = isServer ? pair.Client.HandshakeAsClientAsync(client) : pair.Server.HandshakeAsServerAsync(server);
@@ -236,9 +202,6 @@ public class HandshakeFailureTests
             await Assert.ThrowsAnyAsync<Exception>(() => ShakeAsync().InTime("a second handshake"));
             return string.Join(", ", uses);
         }
-
-        string actual = await SideBySide.RunAsync(mode, UseAsync);
-        Assert.DoesNotContain("good", actual, StringComparison.Ordinal);
     }
 
     /// <summary>
@@ -273,51 +236,18 @@ public class HandshakeFailureTests
 
     private static string Shape(Exception? e) => $"{new Ending(e, null)}";
 
-    private static void Untrusted(SslClientAuthenticationOptions client, SslServerAuthenticationOptions server)
-    {
-        client.ClientCertificateContext = Certificates.Context(Certificates.SelfSigned);
-        server.ClientCertificateRequired = true;
-    }
-
-    private static void NoVersion(SslClientAuthenticationOptions client, SslServerAuthenticationOptions server) =>
-        server.EnabledSslProtocols = client.EnabledSslProtocols == SslProtocols.Tls12 ? SslProtocols.Tls13 : SslProtocols.Tls12;
-
-    private static async Task AssertSameAsync<TException>(
-        TlsMode mode,
-        SslProtocols version,
-        Action<SslClientAuthenticationOptions>? client = null,
-        Action<SslServerAuthenticationOptions>? server = null,
-        bool serverFails = false,
-        bool bothFail = false)
-        where TException : Exception
-    {
-        Outcome expected = await TryAsync(TlsMode.Stock, version, client, server);
-        Outcome actual = await TryAsync(mode, version, client, server);
-
-        Exception cause = (serverFails ? expected.Server : expected.Client)!;
-        Assert.IsType<TException>(cause is AuthenticationException { InnerException: TException inner } ? inner : cause);
-        Assert.Equal(Shape(cause), Shape(serverFails ? actual.Server : actual.Client));
-        if (bothFail)
-        {
-            HandshakePeerTests.AssertSame(expected.Client!, actual.Client!);
-            HandshakePeerTests.AssertSame(expected.Server!, actual.Server!);
-        }
-    }
+    private static Failure Refusal(Ends ends, Action<SslClientAuthenticationOptions, SslServerAuthenticationOptions> spoil) =>
+        new(typeof(AuthenticationException), ends, spoil);
 
     /// <summary>
     /// Runs both ends in one mode. An end that fails closes its socket; an end that succeeds reads a byte.
     /// </summary>
-    private static async Task<Outcome> TryAsync(
-        TlsMode mode,
-        SslProtocols version,
-        Action<SslClientAuthenticationOptions>? client,
-        Action<SslServerAuthenticationOptions>? server)
+    private static async Task<Outcome> TryAsync(TlsMode mode, SslProtocols version, Failure failure)
     {
         await using TlsPair pair = await TlsPair.CreateAsync(mode, mode);
         SslClientAuthenticationOptions clientOptions = Handshakes.ClientOptions(version);
         SslServerAuthenticationOptions serverOptions = Handshakes.ServerOptions(version);
-        client?.Invoke(clientOptions);
-        server?.Invoke(serverOptions);
+        failure.Spoil(clientOptions, serverOptions);
 
         Task<Exception?> first = FailAsync(pair.Client, pair.ClientSocket, () => pair.Client.HandshakeAsClientAsync(clientOptions));
         Task<Exception?> second = FailAsync(pair.Server, pair.ServerSocket, () => pair.Server.HandshakeAsServerAsync(serverOptions));

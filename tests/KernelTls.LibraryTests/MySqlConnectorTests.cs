@@ -1,4 +1,5 @@
 using System.Data;
+using System.Data.Common;
 using KernelTls.LibraryTests.Servers;
 using KernelTls.Tests;
 using MySqlConnector;
@@ -6,33 +7,8 @@ using MySqlConnector;
 namespace KernelTls.LibraryTests;
 
 /// <summary>Tests MySqlConnector with MariaDB.</summary>
-public sealed class MySqlConnectorTests(MariaDbServer server) : LibraryTest("MySqlConnector"), IClassFixture<MariaDbServer>
+public sealed class MySqlConnectorTests(MariaDbServer server) : DatabaseTest("MySqlConnector"), IClassFixture<MariaDbServer>
 {
-    private const int LargeSize = 5_000_001;
-
-    [Theory]
-    [InlineData(false)]
-    [InlineData(true)]
-    public async Task Many_small_and_a_large_message(bool synchronously)
-    {
-        await using MySqlDataSource source = Source();
-        await using MySqlConnection connection = await OpenAsync(source, synchronously);
-        await using MySqlCommand small = new("SELECT @n + 1", connection);
-        small.Parameters.Add("@n", MySqlDbType.Int64);
-        for (long i = 0; i < 200; i++)
-        {
-            small.Parameters[0].Value = i;
-            Assert.Equal(i + 1, Convert.ToInt64(await ScalarAsync(small, synchronously), null));
-        }
-
-        await using MySqlCommand large = new("SELECT @b", connection);
-        large.Parameters.AddWithValue("@b", Pattern.Take(LargeSize));
-        byte[] echoed = (byte[])(await ScalarAsync(large, synchronously))!;
-        Assert.Equal(LargeSize, echoed.Length);
-        Pattern.AssertAt(0, echoed);
-        Assert.Equal(1, Handshakes);
-    }
-
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
@@ -40,7 +16,7 @@ public sealed class MySqlConnectorTests(MariaDbServer server) : LibraryTest("MyS
     {
         const int Rows = 20_000;
         await using MySqlDataSource source = Source();
-        await using MySqlConnection connection = await OpenAsync(source, synchronously);
+        await using MySqlConnection connection = (MySqlConnection)await OpenAsync(source, synchronously);
         await using (MySqlCommand create = new("CREATE TEMPORARY TABLE t (n INT, s TEXT)", connection))
         {
             await create.ExecuteNonQueryAsync().InTime("a table");
@@ -96,42 +72,8 @@ public sealed class MySqlConnectorTests(MariaDbServer server) : LibraryTest("MyS
     public async Task A_cancelled_query_leaves_a_connection_that_works()
     {
         await using MySqlDataSource source = Source();
-        await using MySqlConnection connection = await OpenAsync(source);
-        await using MySqlCommand sleeping = new("SELECT SLEEP(600)", connection);
-        using CancellationTokenSource soon = new(TimeSpan.FromMilliseconds(100));
-
-        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => sleeping.ExecuteScalarAsync(soon.Token)).InTime("the cancelled command");
-
-        Assert.Equal(ConnectionState.Open, connection.State);
-        await AssertWorksAsync(connection);
-        Assert.Equal(2, Handshakes);
-    }
-
-    [Theory]
-    [InlineData(false)]
-    [InlineData(true)]
-    public async Task A_pooled_connection_is_used_again_and_replaced_when_the_server_has_restarted(bool synchronously)
-    {
-        await using MySqlDataSource source = Source();
-        for (int i = 0; i < 20; i++)
-        {
-            await using MySqlConnection connection = await OpenAsync(source, synchronously);
-            await AssertWorksAsync(connection, synchronously);
-        }
-
-        Assert.Equal(1, Handshakes);
-
-        await using (MySqlConnection connection = await OpenAsync(source, synchronously))
-        {
-            await server.RestartAsync();
-            await Assert.ThrowsAnyAsync<MySqlException>(() => AssertWorksAsync(connection, synchronously));
-        }
-
-        await using (MySqlConnection connection = await OpenAsync(source, synchronously))
-        {
-            await AssertWorksAsync(connection, synchronously);
-        }
-
+        await using DbConnection connection = await OpenAsync(source);
+        await CancelAsync(connection, "SELECT SLEEP(600)");
         Assert.Equal(2, Handshakes);
     }
 
@@ -148,7 +90,7 @@ public sealed class MySqlConnectorTests(MariaDbServer server) : LibraryTest("MyS
         }
 
         await using MySqlDataSource source = Source(s => (s.UserID, s.SslCert, s.SslKey, s.Database) = ("client", certificate, key, ""));
-        await using MySqlConnection connection = await OpenAsync(source, synchronously);
+        await using MySqlConnection connection = (MySqlConnection)await OpenAsync(source, synchronously);
         await using MySqlCommand command = new("SELECT CURRENT_USER()", connection);
 
         Assert.Equal("client@127.0.0.1", await ScalarAsync(command, synchronously));
@@ -157,6 +99,10 @@ public sealed class MySqlConnectorTests(MariaDbServer server) : LibraryTest("MyS
     protected override string ServerErrors => server.Errors;
 
     protected override Task StartAsync() => server.StartAsync();
+
+    protected override Task RestartAsync() => server.RestartAsync();
+
+    protected override DbDataSource CreateSource() => Source();
 
     private MySqlDataSource Source(Action<MySqlConnectionStringBuilder>? configure = null)
     {
@@ -176,19 +122,5 @@ public sealed class MySqlConnectorTests(MariaDbServer server) : LibraryTest("MyS
         };
         configure?.Invoke(settings);
         return new MySqlDataSource(settings.ConnectionString);
-    }
-
-    private static async Task<MySqlConnection> OpenAsync(MySqlDataSource source, bool synchronously = false) => synchronously
-        ? await Limits.Blocking(source.OpenConnection).InTime("a connection")
-        : await source.OpenConnectionAsync().InTime("a connection");
-
-    private static async Task<object?> ScalarAsync(MySqlCommand command, bool synchronously) => synchronously
-        ? await Limits.Blocking(command.ExecuteScalar).InTime(command.CommandText)
-        : await command.ExecuteScalarAsync().InTime(command.CommandText);
-
-    private static async Task AssertWorksAsync(MySqlConnection connection, bool synchronously = false)
-    {
-        await using MySqlCommand command = new("SELECT 42", connection);
-        Assert.Equal(42L, Convert.ToInt64(await ScalarAsync(command, synchronously), null));
     }
 }

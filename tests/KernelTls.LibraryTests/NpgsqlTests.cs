@@ -1,38 +1,14 @@
 using System.Data;
+using System.Data.Common;
 using KernelTls.LibraryTests.Servers;
 using KernelTls.Tests;
 using Npgsql;
-using NpgsqlTypes;
 
 namespace KernelTls.LibraryTests;
 
 /// <summary>Tests Npgsql with PostgreSQL.</summary>
-public sealed class NpgsqlTests(PostgresServer server) : LibraryTest("Npgsql"), IClassFixture<PostgresServer>
+public sealed class NpgsqlTests(PostgresServer server) : DatabaseTest("Npgsql"), IClassFixture<PostgresServer>
 {
-    private const int LargeSize = 5_000_001;
-
-    [Theory]
-    [InlineData(false)]
-    [InlineData(true)]
-    public async Task Many_small_and_a_large_message(bool synchronously)
-    {
-        await using NpgsqlDataSource source = Source();
-        await using NpgsqlConnection connection = await OpenAsync(source, synchronously);
-        await using NpgsqlCommand small = new("SELECT $1 + 1", connection) { Parameters = { new() { NpgsqlDbType = NpgsqlDbType.Integer } } };
-        await small.PrepareAsync().InTime("a prepared statement");
-        for (int i = 0; i < 200; i++)
-        {
-            small.Parameters[0].Value = i;
-            Assert.Equal(i + 1, await ScalarAsync(small, synchronously));
-        }
-
-        await using NpgsqlCommand large = new("SELECT $1", connection) { Parameters = { new() { Value = Pattern.Take(LargeSize) } } };
-        byte[] echoed = (byte[])(await ScalarAsync(large, synchronously))!;
-        Assert.Equal(LargeSize, echoed.Length);
-        Pattern.AssertAt(0, echoed);
-        Assert.Equal(1, Handshakes);
-    }
-
     [Theory]
     [InlineData(false)]
     [InlineData(true)]
@@ -40,7 +16,7 @@ public sealed class NpgsqlTests(PostgresServer server) : LibraryTest("Npgsql"), 
     {
         const int Rows = 20_000;
         await using NpgsqlDataSource source = Source();
-        await using NpgsqlConnection connection = await OpenAsync(source, synchronously);
+        await using NpgsqlConnection connection = (NpgsqlConnection)await OpenAsync(source, synchronously);
         await using (NpgsqlCommand create = new("CREATE TEMPORARY TABLE t (n integer, s text)", connection))
         {
             await create.ExecuteNonQueryAsync().InTime("a table");
@@ -113,7 +89,7 @@ public sealed class NpgsqlTests(PostgresServer server) : LibraryTest("Npgsql"), 
     public async Task A_cancelled_query_leaves_a_connection_that_works()
     {
         await using NpgsqlDataSource source = Source();
-        await using NpgsqlConnection connection = await OpenAsync(source);
+        await using NpgsqlConnection connection = (NpgsqlConnection)await OpenAsync(source);
         using CancellationTokenSource cancellation = new();
         await using NpgsqlCommand endless = new("SELECT generate_series(1, 100000000), repeat('x', 1000)", connection);
         await using (NpgsqlDataReader reader = await endless.ExecuteReaderAsync(CommandBehavior.SequentialAccess, cancellation.Token).InTime("rows"))
@@ -133,41 +109,7 @@ public sealed class NpgsqlTests(PostgresServer server) : LibraryTest("Npgsql"), 
             }).InTime("the cancelled read");
         }
 
-        await using NpgsqlCommand sleeping = new("SELECT pg_sleep(600)", connection);
-        using CancellationTokenSource soon = new(TimeSpan.FromMilliseconds(100));
-        await Assert.ThrowsAnyAsync<OperationCanceledException>(() => sleeping.ExecuteNonQueryAsync(soon.Token)).InTime("the cancelled command");
-
-        Assert.Equal(ConnectionState.Open, connection.State);
-        await AssertWorksAsync(connection);
-    }
-
-    [Theory]
-    [InlineData(false)]
-    [InlineData(true)]
-    public async Task A_pooled_connection_is_used_again_and_replaced_when_the_server_has_restarted(bool synchronously)
-    {
-        await using NpgsqlDataSource source = Source();
-        for (int i = 0; i < 20; i++)
-        {
-            await using NpgsqlConnection connection = await OpenAsync(source, synchronously);
-            await AssertWorksAsync(connection, synchronously);
-        }
-
-        Assert.Equal(1, Handshakes);
-
-        await using (NpgsqlConnection connection = await OpenAsync(source, synchronously))
-        {
-            await server.RestartAsync();
-            await Assert.ThrowsAnyAsync<NpgsqlException>(() => AssertWorksAsync(connection, synchronously));
-            Assert.NotEqual(ConnectionState.Open, connection.State);
-        }
-
-        await using (NpgsqlConnection connection = await OpenAsync(source, synchronously))
-        {
-            await AssertWorksAsync(connection, synchronously);
-        }
-
-        Assert.Equal(2, Handshakes);
+        await CancelAsync(connection, "SELECT pg_sleep(600)");
     }
 
     [Theory]
@@ -181,7 +123,7 @@ public sealed class NpgsqlTests(PostgresServer server) : LibraryTest("Npgsql"), 
         {
             (s.Username, s.Password, s.SslCertificate, s.SslKey) = ("a client", null, certificate, key);
         });
-        await using NpgsqlConnection connection = await OpenAsync(source, synchronously);
+        await using NpgsqlConnection connection = (NpgsqlConnection)await OpenAsync(source, synchronously);
         await using NpgsqlCommand command = new("SELECT current_user::text", connection);
 
         Assert.Equal("a client", await ScalarAsync(command, synchronously));
@@ -199,7 +141,7 @@ public sealed class NpgsqlTests(PostgresServer server) : LibraryTest("Npgsql"), 
         }
 
         await using NpgsqlDataSource other = Source();
-        await using NpgsqlConnection connection = await OpenAsync(isKnown ? source : other);
+        await using NpgsqlConnection connection = (NpgsqlConnection)await OpenAsync(isKnown ? source : other);
         await AssertWorksAsync(connection);
     }
 
@@ -215,6 +157,10 @@ public sealed class NpgsqlTests(PostgresServer server) : LibraryTest("Npgsql"), 
             await create.ExecuteNonQueryAsync().InTime("a role");
         }
     }
+
+    protected override Task RestartAsync() => server.RestartAsync();
+
+    protected override DbDataSource CreateSource() => Source();
 
     private static int s_rolesMade;
 
@@ -238,19 +184,5 @@ public sealed class NpgsqlTests(PostgresServer server) : LibraryTest("Npgsql"), 
         }
 
         return NpgsqlDataSource.Create(settings);
-    }
-
-    private static async Task<NpgsqlConnection> OpenAsync(NpgsqlDataSource source, bool synchronously = false) => synchronously
-        ? await Limits.Blocking(source.OpenConnection).InTime("a connection")
-        : await source.OpenConnectionAsync().InTime("a connection");
-
-    private static async Task<object?> ScalarAsync(NpgsqlCommand command, bool synchronously) => synchronously
-        ? await Limits.Blocking(command.ExecuteScalar).InTime(command.CommandText)
-        : await command.ExecuteScalarAsync().InTime(command.CommandText);
-
-    private static async Task AssertWorksAsync(NpgsqlConnection connection, bool synchronously = false)
-    {
-        await using NpgsqlCommand command = new("SELECT 42", connection);
-        Assert.Equal(42, await ScalarAsync(command, synchronously));
     }
 }

@@ -1,7 +1,5 @@
 using System.Net.Security;
 using System.Net.Sockets;
-using System.Runtime.InteropServices;
-using KernelTls.Offload;
 using KernelTls.Tests;
 
 namespace KernelTls.UnitTests;
@@ -20,13 +18,7 @@ public class NotLinuxTests
     [Fact(Explicit = true)]
     public async Task Elsewhere()
     {
-        List<string> asked = [];
-        NativeLibrary.SetDllImportResolver(typeof(KtlsStream).Assembly, (name, _, _) =>
-        {
-            asked.Add(name);
-            return 0;
-        });
-        Platform.IsLinux = false;
+        IReadOnlyCollection<string> asked = OtherSystem.Begin();
         List<string> fallbacks = Fallbacks.Collect();
 
         Assert.Equal(KtlsFallbackReason.NotLinux, KtlsPlatform.Probe().NotSupportedReason);

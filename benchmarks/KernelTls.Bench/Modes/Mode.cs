@@ -75,5 +75,5 @@ internal abstract class Mode
 
     /// <summary>Verifies that the kernel's counters match this number of connections.</summary>
     /// <exception cref="BenchFailedException">The counters do not match.</exception>
-    public void Verify(KernelCounters counted, int connections) => counted.Expect(Name, KernelEnds * connections);
+    public void Verify(KernelSockets counted, int connections) => counted.Expect(Name, KernelEnds * connections);
 }

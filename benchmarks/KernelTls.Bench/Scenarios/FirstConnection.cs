@@ -10,7 +10,7 @@ internal sealed class FirstConnection(Mode mode) : StreamScenario(mode)
 
     private readonly byte[] _message = new byte[MessageSize];
     private readonly byte[] _received = new byte[MessageSize];
-    private KernelCounters _before;
+    private KernelSockets _before;
     private ConnectionPair? _pair;
 
     public override int OperationsPerRound => 1;
@@ -18,7 +18,7 @@ internal sealed class FirstConnection(Mode mode) : StreamScenario(mode)
     /// <summary>Waits once: so the callers, which then wait as well, have done what that costs for the first time.</summary>
     public override async Task PrepareAsync()
     {
-        _before = KernelCounters.Read();
+        _before = KernelSockets.Read();
         await Task.Yield();
     }
 
@@ -35,7 +35,7 @@ internal sealed class FirstConnection(Mode mode) : StreamScenario(mode)
     {
         Mode.Verify(_pair!.Client, _pair.ClientSocket);
         Mode.Verify(_pair.Server, _pair.ServerSocket);
-        Mode.Verify(KernelCounters.Read().Since(_before), connections: 1);
+        Mode.Verify(KernelSockets.Read().Since(_before), connections: 1);
     }
 
     public override ValueTask DisposeAsync()

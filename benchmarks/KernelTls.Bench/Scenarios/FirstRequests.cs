@@ -5,7 +5,7 @@ namespace KernelTls.Bench.Scenarios;
 /// <summary>The first requests of a process, by HttpClient to Kestrel: the connection, and everything that code costs when it first runs.</summary>
 /// <remarks>Runs once in a process.</remarks>
 internal sealed class FirstRequests(Mode mode, BenchCertificates certificates, HttpExchangeKind kind, int requests)
-    : HttpLoad(mode, certificates, kind, requests)
+    : ConcurrentExchange(mode, certificates, kind, requests)
 {
     public override Task PrepareAsync() => StartServerAsync();
 

@@ -11,7 +11,7 @@ namespace KernelTls.Bench.Scenarios;
 /// Makes unary gRPC calls with Grpc.Net.Client and Grpc.AspNetCore. Request and response each contain one message of
 /// the given size.
 /// </summary>
-internal sealed class GrpcLoad : HttpLoad
+internal sealed class GrpcLoad : ConcurrentExchange
 {
     private readonly byte[] _message;
     private GrpcChannel? _channel;

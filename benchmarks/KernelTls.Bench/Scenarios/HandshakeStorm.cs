@@ -7,7 +7,7 @@ namespace KernelTls.Bench.Scenarios;
 /// Opens many connections from HttpClient to Kestrel at once, each for one request, while another client sends its requests on a
 /// connection that was open before. An operation is one of the new connections. The times are those of the other client's requests.
 /// </summary>
-internal sealed class HandshakeStorm : HttpLoad
+internal sealed class HandshakeStorm : ConcurrentExchange
 {
     private readonly HttpClient _established;
     private readonly byte[] _buffer = new byte[BufferSize];

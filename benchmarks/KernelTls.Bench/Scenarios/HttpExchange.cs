@@ -27,7 +27,7 @@ internal class HttpExchange : Scenario
     private readonly int _certificateSize;
     private readonly BenchFile? _file;
     private WebApplication? _server;
-    private KernelCounters _before;
+    private KernelSockets _before;
     private int _connections;
     private int _accepted;
     private int _resumed;
@@ -63,9 +63,9 @@ internal class HttpExchange : Scenario
     public override async Task PrepareAsync()
     {
         await StartServerAsync();
-        KernelCounters before = KernelCounters.Read();
+        KernelSockets before = KernelSockets.Read();
         await RequestAsync(_clientBuffer);
-        _mode.Verify(KernelCounters.Read().Since(before), connections: 1);
+        _mode.Verify(KernelSockets.Read().Since(before), connections: 1);
         _bytesOfFullHandshake = _bytesOfLastHandshake;
     }
 
@@ -103,7 +103,7 @@ internal class HttpExchange : Scenario
 
     public override void Verify()
     {
-        _mode.Verify(KernelCounters.Read().Since(_before), _connections);
+        _mode.Verify(KernelSockets.Read().Since(_before), _connections);
         if (_wrongCipher is { } cipher)
         {
             throw new BenchFailedException($"{_mode.Name} negotiated {cipher}");
@@ -132,7 +132,7 @@ internal class HttpExchange : Scenario
     /// <summary>Begins a round that opens this number of connections, which <see cref="Verify"/> checks.</summary>
     protected void BeginRound(int connections)
     {
-        _before = KernelCounters.Read();
+        _before = KernelSockets.Read();
         _connections = connections;
         _resumed = 0;
     }

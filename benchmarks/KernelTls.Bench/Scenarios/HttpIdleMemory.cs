@@ -21,7 +21,7 @@ internal static class HttpIdleMemory
     {
         BenchCertificates certificates = new();
         HttpExchangeKind kind = new(HttpVersion.Version11) { Concurrency = Working };
-        await using HttpLoad load = new(ModeTable.Create(mode, certificates, resume: false), certificates, kind, Operations);
+        await using ConcurrentExchange load = new(ModeTable.Create(mode, certificates, resume: false), certificates, kind, Operations);
 
         // Costs that only the first connections cause do not count for any connection.
         await load.PrepareAsync();
@@ -46,7 +46,7 @@ internal static class HttpIdleMemory
         return Measurement.OfMemory(name, mode, resident, kernel);
     }
 
-    private static async Task WorkAsync(HttpLoad load)
+    private static async Task WorkAsync(ConcurrentExchange load)
     {
         await load.RunAsync(Operations).InTime($"{Operations} requests");
         load.Verify();

@@ -76,7 +76,7 @@ internal sealed class IdleMemory : IDisposable
 
     private async Task AddAsync(int connections)
     {
-        KernelCounters before = KernelCounters.Read();
+        KernelSockets before = KernelSockets.Read();
         for (int i = 0; i < connections; i++)
         {
             ConnectionPair pair = await ConnectionPair.OpenAsync(_listener, _mode);
@@ -90,7 +90,7 @@ internal sealed class IdleMemory : IDisposable
             _idle.Add((pair, WaitForDataAsync(pair.Client), WaitForDataAsync(pair.Server)));
         }
 
-        _mode.Verify(KernelCounters.Read().Since(before), connections);
+        _mode.Verify(KernelSockets.Read().Since(before), connections);
     }
 
     /// <summary>

@@ -33,10 +33,10 @@ internal abstract class LibraryScenario : Scenario
     public override async Task PrepareAsync()
     {
         _server = await StartServerAsync();
-        KernelCounters before = KernelCounters.Read();
+        KernelSockets before = KernelSockets.Read();
         await ConnectAsync(_server.Port);
         await RunAsync(1);
-        KernelCounters.Read().Since(before).Expect(_mode, LibraryProcess.IsKernel(_mode) ? Connections : 0);
+        KernelSockets.Read().Since(before).Expect(_mode, LibraryProcess.IsKernel(_mode) ? Connections : 0);
     }
 
     public override ValueTask DisposeAsync()

@@ -43,9 +43,9 @@ internal sealed class NginxLoad : Scenario
         _server = await ServerProcess.StartAsync(ModeTable.Nginx, _files, upstream: null);
         string path = _kind.RequestSize > 0 ? NginxServer.UploadPath : $"/{_kind.ResponseSize}";
         _target = new Uri($"https://{BenchCertificates.Host}:{_server.Port}{path}");
-        KernelCounters before = KernelCounters.Read();
+        KernelSockets before = KernelSockets.Read();
         await RequestAsync(_buffers[0]);
-        _mode.Verify(KernelCounters.Read().Since(before), connections: 1);
+        _mode.Verify(KernelSockets.Read().Since(before), connections: 1);
     }
 
     public override async Task RunAsync(int operations)

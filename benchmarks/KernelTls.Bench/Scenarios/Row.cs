@@ -235,7 +235,7 @@ internal sealed record Row(string Name, Func<string, Scenario>? Create)
             HttpExchangeKind load = kind with { Concurrency = Concurrency };
             return kind.IsGrpc
                 ? new GrpcLoad(chosen, certificates, load, operationsPerRound)
-                : new HttpLoad(chosen, certificates, load, operationsPerRound);
+                : new ConcurrentExchange(chosen, certificates, load, operationsPerRound);
         })
         {
             Payload = kind.RequestSize + kind.ResponseSize,

@@ -68,7 +68,7 @@ internal sealed class ServerScenario : Scenario
     /// </summary>
     private async Task DownloadAsync(int size, int requests)
     {
-        KernelCounters before = KernelCounters.Read();
+        KernelSockets before = KernelSockets.Read();
         string output = await RunCurlAsync($"https://{BenchCertificates.Host}:{_server!.Port}/{size}?[1-{requests}]");
         if (Times is { } times)
         {
@@ -87,7 +87,7 @@ internal sealed class ServerScenario : Scenario
                 $"{_mode}: {answers.Length} answers to {requests} requests; '{first.TrimEnd()}' and then '{next.TrimEnd()}' were expected, not '{wrong}'");
         }
 
-        KernelCounters.Read().Since(before).Expect(_mode, _mode is ModeTable.NginxKernel or ModeTable.Kernel ? 1 : 0);
+        KernelSockets.Read().Since(before).Expect(_mode, _mode is ModeTable.NginxKernel or ModeTable.Kernel ? 1 : 0);
     }
 
     /// <summary>

@@ -17,7 +17,7 @@ internal sealed class ShortConnection : StreamScenario
     private readonly byte[] _serverBuffer = new byte[MessageSize];
     private long _bytesOfFullHandshake;
     private long _bytesOfLast;
-    private KernelCounters _before;
+    private KernelSockets _before;
     private int _connections;
 
     public ShortConnection(Mode mode, bool resumes, BenchCertificates certificates)
@@ -41,7 +41,7 @@ internal sealed class ShortConnection : StreamScenario
 
     public override async Task RunAsync(int operations)
     {
-        _before = KernelCounters.Read();
+        _before = KernelSockets.Read();
         _connections = operations;
         long begun = Stopwatch.GetTimestamp();
         for (int i = 0; i < operations; i++)
@@ -59,7 +59,7 @@ internal sealed class ShortConnection : StreamScenario
     /// </summary>
     public override void Verify()
     {
-        Mode.Verify(KernelCounters.Read().Since(_before), _connections);
+        Mode.Verify(KernelSockets.Read().Since(_before), _connections);
         bool resumed = _bytesOfLast + _certificateSize <= _bytesOfFullHandshake;
         if (Mode.HasHandshake && resumed != _resumes)
         {

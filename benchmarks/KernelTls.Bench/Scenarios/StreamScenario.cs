@@ -30,11 +30,11 @@ internal abstract class StreamScenario : Scenario
     /// </summary>
     protected async Task<ConnectionPair> OpenVerifiedAsync()
     {
-        KernelCounters before = KernelCounters.Read();
+        KernelSockets before = KernelSockets.Read();
         ConnectionPair pair = await ConnectionPair.OpenAsync(Listener, Mode);
         Mode.Verify(pair.Client, pair.ClientSocket);
         Mode.Verify(pair.Server, pair.ServerSocket);
-        Mode.Verify(KernelCounters.Read().Since(before), connections: 1);
+        Mode.Verify(KernelSockets.Read().Since(before), connections: 1);
         return pair;
     }
 }

@@ -32,7 +32,7 @@ internal sealed class ObservedConnection
         PeerSettings peer, Conversation conversation, SslApplicationProtocol[] protocols, CancellationToken cancellationToken)
     {
         CertificateValidator validator = new(peer.Insecure);
-        await using RecordTap tap = new(new NetworkStream(await peer.ConnectAsync(cancellationToken), ownsSocket: true));
+        await using RecordStream tap = new(new NetworkStream(await peer.ConnectAsync(cancellationToken), ownsSocket: true));
         await using SslStream stream = new(tap);
         SslClientAuthenticationOptions options = peer.NewOptions(validator, protocols);
         options.LocalCertificateSelectionCallback = peer.Certificate is null ? validator.SelectNone : null;
@@ -61,7 +61,7 @@ internal sealed class ObservedConnection
     /// </summary>
     public static int Overhead(TlsCipherSuite suite) => suite == TlsCipherSuite.TLS_AES_128_CCM_8_SHA256 ? 9 : 17;
 
-    private async Task ListenAsync(SslStream stream, RecordTap tap, Conversation conversation, CancellationToken cancellationToken)
+    private async Task ListenAsync(SslStream stream, RecordStream tap, Conversation conversation, CancellationToken cancellationToken)
     {
         RecordScanner inbound = tap.Inbound;
         int seen = inbound.Records.Count;

@@ -8,7 +8,7 @@ namespace KernelTls.Bench.Scenarios;
 /// Sends requests from HttpClient to Kestrel with a constant number of requests in progress. HTTP/2 uses one
 /// connection. HTTP/1.1 uses as many connections as requests, or a new connection for each request.
 /// </summary>
-internal class HttpLoad : HttpExchange
+internal class ConcurrentExchange : HttpExchange
 {
     private readonly HttpExchangeKind _kind;
     private readonly byte[][] _buffers;
@@ -18,7 +18,7 @@ internal class HttpLoad : HttpExchange
     private int _operations;
     private int _begun;
 
-    public HttpLoad(Mode mode, BenchCertificates certificates, HttpExchangeKind kind, int operationsPerRound)
+    public ConcurrentExchange(Mode mode, BenchCertificates certificates, HttpExchangeKind kind, int operationsPerRound)
         : base(mode, certificates, kind, operationsPerRound)
     {
         _kind = kind;

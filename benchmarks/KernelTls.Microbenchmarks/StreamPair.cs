@@ -7,14 +7,14 @@ using KernelTls.Bench;
 namespace KernelTls.Microbenchmarks;
 
 /// <summary>Represents both ends of connections over loopback, which are opened one after another.</summary>
-internal sealed class ConnectionPair : IDisposable
+internal sealed class StreamPair : IDisposable
 {
     private readonly StreamMode _mode;
     private readonly Socket _listener = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp);
     private readonly SslClientAuthenticationOptions _client;
     private readonly SslServerAuthenticationOptions _server;
 
-    public ConnectionPair(StreamMode mode, bool resumes)
+    public StreamPair(StreamMode mode, bool resumes)
     {
         _mode = mode;
         _listener.Bind(new IPEndPoint(IPAddress.Loopback, 0));

@@ -6,18 +6,18 @@ namespace KernelTls.Bench;
 /// </summary>
 /// <param name="Send">The number of sockets with a sending key (TlsTxSw).</param>
 /// <param name="Receive">The number of sockets with a receiving key (TlsRxSw).</param>
-internal readonly record struct KernelCounters(long Send, long Receive)
+internal readonly record struct KernelSockets(long Send, long Receive)
 {
-    public static KernelCounters Read() =>
-        TlsStat.Read() is { } values ? new KernelCounters(values.GetValueOrDefault("TlsTxSw"), values.GetValueOrDefault("TlsRxSw")) : default;
+    public static KernelSockets Read() =>
+        TlsStat.Read() is { } values ? new KernelSockets(values.GetValueOrDefault("TlsTxSw"), values.GetValueOrDefault("TlsRxSw")) : default;
 
-    public KernelCounters Since(KernelCounters before) => new(Send - before.Send, Receive - before.Receive);
+    public KernelSockets Since(KernelSockets before) => new(Send - before.Send, Receive - before.Receive);
 
     /// <summary>Verifies that the kernel counted this number of sockets, each with a key for each direction.</summary>
     /// <exception cref="BenchFailedException">It counted another number.</exception>
     public void Expect(string mode, int sockets)
     {
-        if (this != new KernelCounters(sockets, sockets))
+        if (this != new KernelSockets(sockets, sockets))
         {
             throw new BenchFailedException($"{mode}: the kernel counts {this} where {sockets} of each were expected");
         }

@@ -6,7 +6,7 @@ namespace KernelTls.Tool.Peers;
 /// Reads a connection one record at a time. The TLS stream above has decrypted one record before it reads the next, so
 /// each read of plaintext can be attributed to its records.
 /// </summary>
-internal sealed class RecordTap(NetworkStream inner) : Stream
+internal sealed class RecordStream(NetworkStream inner) : Stream
 {
     /// <summary>Gets the scanner of the peer's data.</summary>
     public RecordScanner Inbound { get; } = new();
