@@ -20,6 +20,12 @@ public class ConfigurationTests
 
     public static TheoryData<TlsMode, bool> OnOpenSslByCodeOrNot => [.. Modes.OnOpenSsl.SelectMany(mode => new[] { (mode, true), (mode, false) })];
 
+    /// <summary>Gets every option. Kestrel never goes on with a socket after TLS.</summary>
+    private static string[] Options { get; } =
+        [.. typeof(KtlsOptions).GetProperties().Select(p => p.Name).Except([nameof(KtlsOptions.AllowSocketReuse)]).Order(StringComparer.Ordinal)];
+
+    private static string Keys { get; } = $"{string.Join(", ", Options)}.";
+
     public static TheoryData<string, string, string> Wrong => new()
     {
         { "KernelTls:Mode", "on", "KernelTls:Mode is 'on'. Expected Environment, Disabled, Preferred, Required." },
@@ -30,11 +36,11 @@ public class ConfigurationTests
         { "KernelTls:RequireCloseNotify", "yes", "KernelTls:RequireCloseNotify is 'yes'. Expected true or false." },
         {
             "KernelTls:Modus", "Preferred",
-            "KernelTls:Modus is not known. Expected one of the keys Directions, ExpectNoPadding, Fallback, Mode, RecordLimit, RequireCloseNotify, ZeroCopySendFile."
+            "KernelTls:Modus is not known. Expected one of the keys " + Keys
         },
         {
             "KernelTls", "Preferred",
-            "KernelTls is 'Preferred'. Expected a section with one of the keys Directions, ExpectNoPadding, Fallback, Mode, RecordLimit, RequireCloseNotify, ZeroCopySendFile."
+            "KernelTls is 'Preferred'. Expected a section with one of the keys " + Keys
         },
         {
             "Kestrel:Endpoints:B:KernelTls:Directions", "Both ways",
