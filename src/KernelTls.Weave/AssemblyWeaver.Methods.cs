@@ -9,7 +9,7 @@ namespace KernelTls.Weave;
 // The bodies of methods: the members that they use, and the replacements.
 internal sealed partial class AssemblyWeaver
 {
-    /// <summary>The length of a signature, in bytes, above which it is none of a replaced member.</summary>
+    /// <summary>The longest signature, in bytes, that a replaced member can have.</summary>
     internal const int LongestSignature = 1024;
 
     /// <summary>Returns the replacement of a member, or null if its type has no replacements.</summary>
@@ -116,7 +116,7 @@ internal sealed partial class AssemblyWeaver
         void AddMemberPlace() => _places.Add($"{Where(method, instruction)}: {NameOf(member.Type)}.{member.Name}");
     }
 
-    /// <summary>The instruction takes the object that the one before it has copied for it; a function that is known needs none.</summary>
+    /// <summary>Replaces an instruction that takes the object which the instruction before it duplicates. A static method needs no object.</summary>
     private void ReplaceVirtualFunction(
         MethodDefinition method, Instruction instruction, Instruction previous, MemberReferenceHandle target, MemberReplacement member)
     {

@@ -6,8 +6,8 @@ using KernelTls.Weave.Images;
 namespace KernelTls.Weave;
 
 /// <summary>
-/// Rewrites one assembly: what it does with SslStream and the handlers of HttpClient becomes calls of the library. Every instruction
-/// that changes keeps its length, and metadata only grows, so that nothing else in the assembly changes and its symbols stay true.
+/// Rewrites one assembly: redirects its uses of SslStream and of HttpClient's handlers to KernelTls. A changed instruction keeps its length,
+/// and metadata only grows, so nothing else in the assembly changes and its symbols stay valid.
 /// </summary>
 internal sealed partial class AssemblyWeaver
 {
@@ -41,9 +41,9 @@ internal sealed partial class AssemblyWeaver
     }
 
     /// <summary>Weaves an assembly.</summary>
-    /// <param name="image">Its bytes.</param>
-    /// <param name="replacements">What the library declares.</param>
-    /// <exception cref="UnsupportedImageException">It cannot be woven; the message says why.</exception>
+    /// <param name="image">The bytes of the assembly.</param>
+    /// <param name="replacements">The replacements that the library declares.</param>
+    /// <exception cref="UnsupportedImageException">The assembly cannot be woven; the message says why.</exception>
     public static WeaveResult Weave(byte[] image, Replacements replacements)
     {
         try
@@ -52,7 +52,7 @@ internal sealed partial class AssemblyWeaver
         }
         catch (Exception e) when (e is not UnsupportedImageException)
         {
-            // Damage may show anywhere, as any exception of the readers.
+            // In a damaged assembly the readers may throw any exception anywhere.
             throw new UnsupportedImageException($"it is damaged, or of a form that is not known here ({e.Message})");
         }
     }
@@ -129,7 +129,7 @@ internal sealed partial class AssemblyWeaver
             || reader.TypeDefinitions.Any(h => reader.GetTypeDefinition(h).BaseType is { IsNil: false, Kind: HandleKind.TypeReference } b
                 && IsReplaced(reader, (TypeReferenceHandle)b, replacements, out TypeReplacement? type) && type!.BaseClass is not null));
 
-    /// <summary>Whether a type is the framework's, in whichever assembly this assembly was compiled to look for it.</summary>
+    /// <summary>Returns whether the framework defines the type, whatever facade the reference names.</summary>
     private static bool IsReplaced(
         MetadataReader reader, TypeReferenceHandle handle, Replacements replacements, out TypeReplacement? replacement)
     {
@@ -196,7 +196,7 @@ internal sealed partial class AssemblyWeaver
         }
     }
 
-    /// <summary>Returns the first base class that is not of this assembly.</summary>
+    /// <summary>Returns the first base class that another assembly defines.</summary>
     /// <exception cref="BadImageFormatException">A class is its own base class.</exception>
     private TypeReferenceHandle? BaseOf(TypeDefinitionHandle handle)
     {

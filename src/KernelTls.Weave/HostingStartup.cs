@@ -7,8 +7,8 @@ using KernelTls.Weave.Images;
 namespace KernelTls.Weave;
 
 /// <summary>
-/// Adds the attribute to a program by which ASP.NET Core finds the start-up class of KernelTls.AspNetCore. A build with that package has
-/// the compiler write it.
+/// Adds the attribute to a program by which ASP.NET Core finds the start-up class of KernelTls.AspNetCore. In a build with that package
+/// the compiler writes it.
 /// </summary>
 internal static class HostingStartup
 {

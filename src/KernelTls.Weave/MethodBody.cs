@@ -5,7 +5,7 @@ using System.Reflection.Metadata;
 
 namespace KernelTls.Weave;
 
-/// <summary>Walks through the instructions of a method body where they are in the image (ECMA-335, II.25.4 and III).</summary>
+/// <summary>Reads the instructions of a method body in place (ECMA-335, II.25.4 and III).</summary>
 internal static class MethodBody
 {
     private const int Prefix = 0xFE;
@@ -16,7 +16,7 @@ internal static class MethodBody
     /// <summary>Returns the instructions of a body.</summary>
     /// <param name="image">The assembly.</param>
     /// <param name="position">The position of the body's header.</param>
-    /// <exception cref="BadImageFormatException">There is something else.</exception>
+    /// <exception cref="BadImageFormatException">The bytes are no valid instruction.</exception>
     public static IEnumerable<Instruction> Instructions(byte[] image, int position)
     {
         const int FormatMask = 3, Tiny = 2, Fat = 3;

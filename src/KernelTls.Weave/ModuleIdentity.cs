@@ -6,12 +6,12 @@ using KernelTls.Weave.Images;
 
 namespace KernelTls.Weave;
 
-/// <summary>Derives the module id of a woven assembly from its contents: other contents have another one, the same contents the same.</summary>
+/// <summary>Derives the module id of a woven assembly from its contents.</summary>
 internal static class ModuleIdentity
 {
     /// <summary>Sets the module id.</summary>
     /// <param name="patch">The metadata to change.</param>
-    /// <param name="reader">The metadata as it was.</param>
+    /// <param name="reader">The original metadata.</param>
     /// <param name="image">The assembly.</param>
     /// <param name="result">The assembly with changed method bodies.</param>
     /// <param name="version">The version of the library.</param>

@@ -5,7 +5,7 @@ using System.Reflection.PortableExecutable;
 namespace KernelTls.Weave;
 
 /// <summary>
-/// What the library declares for woven code, read from the assembly that the application will run with: public static methods that
+/// The replacements that the library declares for woven code, read from the assembly that the application will run with: public static methods that
 /// replace constructors and members, and classes that replace base classes.
 /// </summary>
 /// <remarks>
@@ -30,9 +30,9 @@ internal sealed class Replacements
     /// <summary>Gets the full names of the types that have replaced members.</summary>
     public IEnumerable<string> Types => _types.Keys;
 
-    /// <summary>Reads what a library declares.</summary>
-    /// <param name="path">KernelTls.dll.</param>
-    /// <exception cref="BadImageFormatException">It is no assembly, or declares nothing.</exception>
+    /// <summary>Reads the replacements of a library.</summary>
+    /// <param name="path">The path of KernelTls.dll.</param>
+    /// <exception cref="BadImageFormatException">The file is no assembly, or declares no replacements.</exception>
     public static Replacements Read(string path)
     {
         using PEReader image = new(File.OpenRead(path));
@@ -53,7 +53,7 @@ internal sealed class Replacements
             : throw new BadImageFormatException($"{path} declares nothing in the namespace {Namespace}.");
     }
 
-    /// <summary>Returns what replaces members of a type, or null.</summary>
+    /// <summary>Returns the replacements for a type's members, or null.</summary>
     public TypeReplacement? Find(string type) => _types.GetValueOrDefault(type);
 
     private void Add(MetadataReader reader, TypeDefinition type)

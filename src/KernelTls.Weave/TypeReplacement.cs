@@ -1,6 +1,6 @@
 namespace KernelTls.Weave;
 
-/// <summary>What replaces members of one type.</summary>
+/// <summary>The replacements for one type's members.</summary>
 internal sealed class TypeReplacement
 {
     /// <summary>Gets the methods that replace constructors, by the text of their parameters.</summary>

@@ -4,7 +4,7 @@ using KernelTls.Weave.Images;
 
 namespace KernelTls.Weave;
 
-/// <summary>The references to the library that are added to an assembly, each once, when it is first wanted.</summary>
+/// <summary>Adds references to the library to an assembly, each once, at its first use.</summary>
 internal sealed class WovenReferences(MetadataReader reader, MetadataPatch patch, Version version)
 {
     private readonly Dictionary<string, TypeReferenceHandle> _types = [];
@@ -104,7 +104,7 @@ internal sealed class WovenReferences(MetadataReader reader, MetadataPatch patch
         }
     }
 
-    /// <summary>A class of the assembly that is not generic: which one says nothing, its assembly does.</summary>
+    /// <summary>Any non-generic class of the assembly: it only identifies the assembly.</summary>
     private TypeDefinitionHandle Marker
     {
         get

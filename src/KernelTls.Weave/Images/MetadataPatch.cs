@@ -104,13 +104,13 @@ internal sealed class MetadataPatch
         return _size.Rows[(int)table] + rows.Count;
     }
 
-    /// <summary>Adds an attribute, behind those of the same parent.</summary>
-    /// <param name="parent">The coded index of what has the attribute.</param>
+    /// <summary>Adds an attribute after those of the same parent.</summary>
+    /// <param name="parent">The coded index of the attribute's parent.</param>
     /// <param name="constructor">The coded index of the attribute's constructor.</param>
     /// <param name="value">The offset of its arguments in the heap of blobs.</param>
     public void AddAttribute(uint parent, uint constructor, uint value) => _newAttributes.Add([parent, constructor, value]);
 
-    /// <summary>Changes a cell of a row that is there.</summary>
+    /// <summary>Changes a cell of an existing row.</summary>
     public void SetCell(TableIndex table, int row, int column, uint value) => _newCells[((int)table, row, column)] = value;
 
     /// <summary>Changes an entry of the heap of GUIDs.</summary>

@@ -1,7 +1,7 @@
 namespace KernelTls.Weave.Images;
 
-/// <summary>What decides the width of indices: the rows of each table, and which heaps need four bytes.</summary>
-/// <param name="Rows">By table.</param>
+/// <summary>The sizes that determine the width of indices: the rows of each table, and which heaps need four bytes.</summary>
+/// <param name="Rows">The number of rows of each table.</param>
 /// <param name="HeapSizes">The bits of the tables' header (ECMA-335, II.24.2.6).</param>
 internal readonly record struct MetadataSize(int[] Rows, byte HeapSizes)
 {

@@ -5,10 +5,10 @@ using System.Text;
 namespace KernelTls.Weave.Images;
 
 /// <summary>A stream of the metadata: its header (ECMA-335, II.24.2.2).</summary>
-/// <param name="Name">Its name.</param>
+/// <param name="Name">The name of the stream.</param>
 /// <param name="Offset">The offset from the root.</param>
-/// <param name="Size">How long it is.</param>
-/// <param name="HeaderLength">How long the header is, with the padding of the name.</param>
+/// <param name="Size">The length in bytes.</param>
+/// <param name="HeaderLength">The length of the header, including the padding of the name.</param>
 internal sealed record MetadataStream(string Name, int Offset, int Size, int HeaderLength)
 {
     public static MetadataStream Read(ReadOnlySpan<byte> root, ref int position)

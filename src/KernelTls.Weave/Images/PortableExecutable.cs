@@ -37,8 +37,8 @@ internal static class PortableExecutable
     }
 
     /// <summary>Returns the image with other metadata.</summary>
-    /// <param name="image">The image, with what else has been changed in it.</param>
-    /// <param name="headers">Its headers.</param>
+    /// <param name="image">The image, with all other changes.</param>
+    /// <param name="headers">The headers of the image.</param>
     /// <param name="metadata">The new metadata.</param>
     /// <exception cref="UnsupportedImageException">The image has parts that no assembly of IL alone has.</exception>
     public static byte[] WithMetadata(ReadOnlySpan<byte> image, PEHeaders headers, byte[] metadata)
@@ -79,7 +79,7 @@ internal static class PortableExecutable
         return result;
     }
 
-    /// <summary>What lies behind the sections, such as a signature of the file, is left out.</summary>
+    /// <summary>Data after the last section (a signature of the file) is dropped.</summary>
     private static int EndOfSections(PEHeaders headers) => headers.SectionHeaders.Max(s => s.PointerToRawData + s.SizeOfRawData);
 
     private static byte[] Grow(ReadOnlySpan<byte> image, SectionHeader section, int rawSize, int length)

@@ -57,7 +57,7 @@ internal static class ReadyToRun
         return result;
     }
 
-    /// <summary>New metadata makes its section grow, and what lies behind moves: no method body or initial value may lie there.</summary>
+    /// <summary>New metadata makes its section grow and moves the data after it, which must not contain method bodies or initial values.</summary>
     private static void CheckPositions(PEReader pe)
     {
         PEHeaders headers = pe.PEHeaders;

@@ -5,7 +5,7 @@ namespace KernelTls.Weave;
 /// <summary>The assemblies that a project names: its items KernelTlsWeave.</summary>
 internal sealed class Selection
 {
-    /// <summary>The name that stands for every assembly of every package.</summary>
+    /// <summary>The name that selects every assembly of every package.</summary>
     public const string All = "All";
 
     private readonly HashSet<string> _names = new(StringComparer.OrdinalIgnoreCase);
@@ -22,19 +22,19 @@ internal sealed class Selection
         HasAll = _names.Remove(All);
     }
 
-    /// <summary>Gets a value that indicates whether every assembly is wanted, apart from the exceptions.</summary>
+    /// <summary>Gets a value that indicates whether every assembly is selected, apart from the exceptions.</summary>
     public bool HasAll { get; }
 
     /// <summary>Gets all names in the items, including those of exceptions.</summary>
     public IEnumerable<string> Named => _names.Concat(_excepted);
 
-    /// <summary>Whether an assembly is wanted by its own name.</summary>
+    /// <summary>Returns whether an assembly is selected by its own name.</summary>
     public bool Names(string assembly) => _names.Contains(assembly);
 
     /// <summary>Returns whether an assembly of a package must be woven. The library itself never is.</summary>
     public bool Includes(string assembly) => Names(assembly) || (HasAll && !_excepted.Contains(assembly) && !IsOwn(assembly));
 
-    /// <summary>Whether an assembly is the library, or another package of it.</summary>
+    /// <summary>Returns whether an assembly is the library, or of another of its packages.</summary>
     public static bool IsOwn(string assembly) =>
         assembly == Replacements.Library || assembly.StartsWith(Replacements.Library + ".", StringComparison.Ordinal);
 }

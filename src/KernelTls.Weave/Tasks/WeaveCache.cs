@@ -2,7 +2,7 @@ using System.Text.Json;
 
 namespace KernelTls.Weave;
 
-/// <summary>What earlier builds have woven, in a file under obj/, so that nothing is woven twice. A build without it weaves all.</summary>
+/// <summary>The results of earlier builds, in a file under obj/, so that nothing is woven twice. Without the file everything is woven.</summary>
 internal sealed class WeaveCache
 {
     private readonly string _path;
@@ -31,7 +31,7 @@ internal sealed class WeaveCache
         }
         catch (JsonException)
         {
-            // As if it were not there.
+            // A damaged file is ignored.
         }
 
         return cache;
@@ -52,7 +52,7 @@ internal sealed class WeaveCache
     /// <summary>Stores the result for an assembly.</summary>
     public void Add(WovenFile file) => _now[file.Input] = file;
 
-    /// <summary>Writes the file, unless it says the same already.</summary>
+    /// <summary>Writes the file, unless it has the same contents already.</summary>
     public void Save()
     {
         byte[] contents = JsonSerializer.SerializeToUtf8Bytes(

@@ -3,7 +3,7 @@ using Microsoft.Build.Utilities;
 
 namespace KernelTls.Weave;
 
-/// <summary>Weaves copies of the assemblies that a project has from packages.</summary>
+/// <summary>Weaves copies of the assemblies in a project's packages.</summary>
 public sealed class WeavePackages : WeaveTask
 {
     /// <summary>The metadata that KernelTls.Weave.targets passes on to the application.</summary>
@@ -17,7 +17,7 @@ public sealed class WeavePackages : WeaveTask
     [Required]
     public ITaskItem[] Assemblies { get; set; } = [];
 
-    /// <summary>Gets or sets those of their files that are for one platform; native ones are left alone.</summary>
+    /// <summary>Gets or sets the files of packages that are for one platform. Native files are not changed.</summary>
     public ITaskItem[] PlatformFiles { get; set; } = [];
 
     /// <summary>Gets or sets the references to files, which <see cref="WeaveReferences"/> weaves.</summary>
@@ -29,11 +29,11 @@ public sealed class WeavePackages : WeaveTask
     /// <summary>Gets or sets the path of the library if it is not in a package.</summary>
     public string? Library { get; set; }
 
-    /// <summary>Gets or sets where copies go.</summary>
+    /// <summary>Gets or sets the folder of the copies.</summary>
     [Required]
     public string OutputDirectory { get; set; } = "";
 
-    /// <summary>Gets the items whose copies are to take their place.</summary>
+    /// <summary>Gets the items that the copies replace.</summary>
     [Output]
     public ITaskItem[] Replaced => [.. _replaced];
 

@@ -9,7 +9,7 @@ public sealed class WeaveProject : WeaveTask
     [Required]
     public string Assembly { get; set; } = "";
 
-    /// <summary>Gets or sets what the project was compiled with, the library among it.</summary>
+    /// <summary>Gets or sets the references that the project was compiled with, including the library.</summary>
     [Required]
     public ITaskItem[] References { get; set; } = [];
 

@@ -60,7 +60,7 @@ public abstract class WeaveTask : Microsoft.Build.Utilities.Task
 
     /// <summary>Reports the result for an assembly: woven members at the verbosity "normal", members that could not be woven as warnings.</summary>
     /// <param name="assembly">The assembly's name.</param>
-    /// <param name="file">What came of it.</param>
+    /// <param name="file">The result for it.</param>
     /// <param name="isNew">Whether it was woven in this build.</param>
     internal void Report(string assembly, WovenFile file, bool isNew)
     {
@@ -96,15 +96,15 @@ public abstract class WeaveTask : Microsoft.Build.Utilities.Task
     internal void WarnOfNothing(string assembly) => Warn(
         "KTLSW004", $"There is nothing to weave in {assembly}: it makes no SslStream, HttpClient or handler itself. Perhaps an assembly that it uses does.");
 
-    /// <summary>Says what became of an assembly, at the verbosity "normal".</summary>
+    /// <summary>Logs the result for an assembly, at the verbosity "normal".</summary>
     internal void LogMessage(string message) => Log.LogMessage(MessageImportance.Normal, "KernelTls.Weave: {0}", message);
 
-    /// <summary>Gives a warning of the build.</summary>
+    /// <summary>Logs a warning.</summary>
     internal void Warn(string code, string message) => Log.LogWarning(null, code, null, null, 0, 0, 0, 0, "{0}", message);
 
     private void Error(string code, string message) => Log.LogError(null, code, null, null, 0, 0, 0, 0, "{0}", message);
 
-    /// <summary>At no time is there half an assembly.</summary>
+    /// <summary>Writes a temporary file, then renames it: no build sees a part of an assembly.</summary>
     private static void Replace(string path, byte[] content)
     {
         Directory.CreateDirectory(Path.GetDirectoryName(path)!);

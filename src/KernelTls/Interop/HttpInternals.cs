@@ -3,8 +3,8 @@ using System.Runtime.CompilerServices;
 namespace KernelTls.Interop;
 
 /// <summary>
-/// Knows the one private member of System.Net.Http that is used: the handler that an <see cref="HttpClientHandler"/> is made of. A
-/// runtime without it has woven HttpClientHandlers stay as they are.
+/// Knows the one private member of System.Net.Http that is used: the handler that an <see cref="HttpClientHandler"/> is made of. Without
+/// this member, HttpClientHandler is not woven.
 /// </summary>
 internal static class HttpInternals
 {

@@ -5,8 +5,8 @@ namespace KernelTls.Weaving;
 
 /// <summary>
 /// Knows the streams that libraries put between a socket and SslStream, whose source shows that they read nothing ahead, change
-/// nothing, and receive from and send to one socket only. What they do besides is done by <see cref="WovenSslStream{TAssembly}"/>, or
-/// by themselves when they are disposed.
+/// nothing, and receive from and send to one socket only. Their time limits are kept by <see cref="WovenSslStream{TAssembly}"/>; when
+/// they are disposed, they close the socket themselves.
 /// </summary>
 internal static class KnownWrapper
 {
@@ -39,7 +39,7 @@ internal static class KnownWrapper
         }
         catch (Exception e) when (e is MissingMemberException or TypeLoadException)
         {
-            // Another version of it: what it does now is not known.
+            // Another version, whose behavior is not known.
             return null;
         }
     }

@@ -5,8 +5,7 @@ using System.Net.Security;
 namespace KernelTls.Weaving;
 
 /// <summary>
-/// For code that KernelTls.Weave has rewritten: what it calls instead of a constructor. Each method is found by what it returns and
-/// takes. Not for use by hand.
+/// Replaces constructors in code that KernelTls.Weave has rewritten. Matched by return and parameter types. Not for use by hand.
 /// </summary>
 /// <typeparam name="TAssembly">A class of the woven assembly, which names it in events.</typeparam>
 [EditorBrowsable(EditorBrowsableState.Never)]
@@ -41,8 +40,7 @@ public static class WovenConstructors<TAssembly>
             EncryptionPolicy.RequireEncryption);
 
     /// <summary>
-    /// Creates a <see cref="KtlsStream"/> where the process has kernel TLS switched on, and an <see cref="SslStream"/> where it has
-    /// not.
+    /// Creates a <see cref="KtlsStream"/> if the process has kernel TLS switched on, otherwise an <see cref="SslStream"/>.
     /// </summary>
     /// <param name="innerStream">As for <see cref="SslStream"/>.</param>
     /// <param name="leaveInnerStreamOpen">As for <see cref="SslStream"/>.</param>

@@ -4,7 +4,7 @@ using KernelTls.Offload;
 
 namespace KernelTls.Weaving;
 
-/// <summary>What woven code of one assembly makes its streams and handlers with.</summary>
+/// <summary>Creates streams and handlers for one woven assembly.</summary>
 internal sealed class WovenLibrary
 {
     /// <summary>
@@ -25,7 +25,7 @@ internal sealed class WovenLibrary
     /// </summary>
     public const string SocketReuseNames = "KernelTls.Weaving.AllowSocketReuse";
 
-    /// <summary>The assemblies that are known to go on with a socket after TLS: FTP's CCC command (RFC 4217, section 3).</summary>
+    /// <summary>The assemblies that are known to use a socket after TLS has ended: FTP's CCC command (RFC 4217, section 3).</summary>
     private const string SocketReusers = "FluentFTP";
 
     private readonly KtlsOptions _handlerOptions;

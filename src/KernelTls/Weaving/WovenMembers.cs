@@ -7,9 +7,9 @@ using KernelTls.Http;
 namespace KernelTls.Weaving;
 
 /// <summary>
-/// For code that KernelTls.Weave has rewritten: what it calls instead of the members of <see cref="SslStream"/> that a subclass cannot
-/// override, and of a handler that it must not notice to be woven. Each method is found by its name and what it takes: the object
-/// first. Not for use by hand.
+/// Replaces, in code that KernelTls.Weave has rewritten, the members of <see cref="SslStream"/> that a subclass cannot override, and those
+/// of a handler by which callers could see that the handler is woven. Matched by name and parameter types, the object first. Not for use
+/// by hand.
 /// </summary>
 [EditorBrowsable(EditorBrowsableState.Never)]
 [SuppressMessage("Naming", "CA1707", Justification = "The names are those of the accessors that the methods replace.")]
@@ -71,7 +71,7 @@ public static class WovenMembers
         SocketsHttpHandler handler) =>
         KtlsConnector.FindWoven(handler) is { } connector ? connector.Inner : handler.ConnectCallback;
 
-    /// <summary>Has a woven handler connect by a callback of the application, and shake hands on what it gives.</summary>
+    /// <summary>Sets the ConnectCallback of a woven handler. TLS runs over the stream that it returns.</summary>
     public static void set_ConnectCallback(
         SocketsHttpHandler handler, Func<SocketsHttpConnectionContext, CancellationToken, ValueTask<Stream>>? value) =>
         handler.ConnectCallback = KtlsConnector.FindWoven(handler) is { } connector ? connector.WithInner(value) : value;
