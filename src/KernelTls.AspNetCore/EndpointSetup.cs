@@ -92,7 +92,8 @@ internal sealed class EndpointSetup(KernelTlsServer server, KestrelSupport kestr
 
     /// <summary>
     /// Inserts a step before each middleware and one for middleware that is added later. When the pipeline is built,
-    /// the step in front of Kestrel's HTTPS middleware becomes the TLS middleware, and the others disappear.
+    /// the step in front of Kestrel's HTTPS middleware becomes the TLS middleware, and the others disappear
+    /// (docs/architecture/kestrel.md, "Finding the endpoints", has a drawing).
     /// </summary>
     private void InsertTlsMiddleware(ListenOptions endpoint)
     {
@@ -123,7 +124,7 @@ internal sealed class EndpointSetup(KernelTlsServer server, KestrelSupport kestr
 
     private ConnectionDelegate Build(ListenOptions endpoint, ConnectionDelegate next)
     {
-        // If steps were inserted before, a step between two of them leaves the work to the other one.
+        // Of two steps in a row, the outer one is given what the inner one has returned, and leaves it as it is.
         if (KestrelHttpsMiddleware.Of(next) is not { } https)
         {
             return next;
