@@ -6,8 +6,7 @@ namespace KernelTls.Interop;
 // The OCSP response that a server has stapled. .NET keeps it with the X509, where a chain that is built finds it.
 internal static partial class RuntimeInternals
 {
-    // .NET 11 attaches the response to any X509. .NET 10 attaches it to the X509 that it gets from the SSL. Each has one of
-    // the methods, so ILLink.Descriptors.xml cannot name them; the trimmer keeps what these calls name.
+    // .NET 11 attaches the response to any X509. .NET 10 attaches it to the X509 that it gets from the SSL.
     private static readonly MethodInfo? s_updateStaple = SslHandleType is { } handle
         ? Type.GetType("Interop+Ssl, System.Net.Security")?.GetMethod("SslUpdateOcspStaple", Static, [handle, typeof(nint)])
         : null;
@@ -39,8 +38,7 @@ internal static partial class RuntimeInternals
             return false;
         }
 
-        SafeHandle handle = (SafeHandle)s_sslHandle!.Invoke(null);
-        Marshal.InitHandle(handle, ssl);
+        SafeHandle handle = OwnSsl(ssl);
         try
         {
             if (s_updateStaple is not null)

@@ -1,4 +1,3 @@
-using System.Diagnostics.CodeAnalysis;
 using System.Net;
 using System.Net.Security;
 using System.Runtime.ExceptionServices;
@@ -11,11 +10,10 @@ namespace KernelTls.Interop;
 internal static partial class RuntimeInternals
 {
     /// <summary>Returns the runtime's handle that owns this reference to an SSL*, and frees it by SSL_free.</summary>
-    [UnconditionalSuppressMessage("Trimming", "IL2072", Justification = "ILLink.Descriptors.xml keeps the constructor. If it is missing nevertheless, IsAvailable is false.")]
     public static SafeHandle OwnSsl(nint ssl)
     {
         // ConstructorInfo.Invoke would generate code from the second call on.
-        SafeHandle handle = (SafeHandle)Activator.CreateInstance(s_sslHandle!.DeclaringType!, nonPublic: true)!;
+        SafeHandle handle = (SafeHandle)Activator.CreateInstance(s_sslHandle!, nonPublic: true)!;
         Marshal.InitHandle(handle, ssl);
         return handle;
     }

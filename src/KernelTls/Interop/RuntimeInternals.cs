@@ -21,6 +21,10 @@ namespace KernelTls.Interop;
 /// base class. <see cref="RuntimeCanary"/> tests whether they behave as expected.
 /// </para>
 /// <para>
+/// They are looked up by constants, so the trimmer keeps them. <see cref="UnsafeAccessorAttribute"/> would not do: an accessor of
+/// another assembly's member is compiled at run time, and only a call tells whether the member exists.
+/// </para>
+/// <para>
 /// They serve seven purposes. They publish the negotiated properties through the members of <see cref="SslStream"/> that
 /// a subclass cannot override (<see cref="SslStream.NegotiatedApplicationProtocol"/>, without which HttpClient offers
 /// no HTTP/2, and <see cref="SslStream.TargetHostName"/>). They read what options contain but do not expose (keys,
@@ -33,15 +37,16 @@ namespace KernelTls.Interop;
 /// (RuntimeInternals.State.cs).
 /// </para>
 /// </remarks>
-[UnconditionalSuppressMessage("Trimming", "IL2080", Justification = "ILLink.Descriptors.xml keeps these members. If one is missing nevertheless, IsAvailable is false.")]
-[UnconditionalSuppressMessage("Trimming", "IL2077", Justification = "Same as IL2080.")]
 internal static partial class RuntimeInternals
 {
     private const BindingFlags Instance = BindingFlags.Instance | BindingFlags.Public | BindingFlags.NonPublic;
     private const BindingFlags Static = BindingFlags.Static | BindingFlags.Public | BindingFlags.NonPublic;
 
     // The negotiated properties.
+    [DynamicallyAccessedMembers(DynamicallyAccessedMemberTypes.All)]
     private static readonly Type? s_infoType = Type.GetType("System.Net.Security.SslConnectionInfo, System.Net.Security");
+
+    [DynamicallyAccessedMembers(DynamicallyAccessedMemberTypes.PublicProperties | DynamicallyAccessedMemberTypes.NonPublicProperties)]
     private static readonly Type? s_optionsType = Type.GetType("System.Net.Security.SslAuthenticationOptions, System.Net.Security");
     private static readonly FieldInfo? s_info = typeof(SslStream).GetField("_connectionInfo", Instance);
     private static readonly FieldInfo? s_options = typeof(SslStream).GetField("_sslAuthenticationOptions", Instance);
@@ -65,8 +70,9 @@ internal static partial class RuntimeInternals
     private static readonly FieldInfo? s_nestedAuth = typeof(SslStream).GetField("_nestedAuth", Instance);
     private static readonly object? s_inUse = NestedState("StreamInUse");
     private static readonly object? s_notInUse = NestedState("StreamNotInUse");
-    private static readonly ConstructorInfo? s_sslHandle = Type.GetType("Microsoft.Win32.SafeHandles.SafeSslHandle, System.Net.Security")
-        ?.GetConstructor(Instance, Type.EmptyTypes);
+
+    [DynamicallyAccessedMembers(DynamicallyAccessedMemberTypes.PublicConstructors | DynamicallyAccessedMemberTypes.NonPublicConstructors)]
+    private static readonly Type? s_sslHandle = Type.GetType("Microsoft.Win32.SafeHandles.SafeSslHandle, System.Net.Security");
 
     // The contents of options.
     private static readonly FieldInfo? s_key = typeof(SslStreamCertificateContext).GetField("KeyHandle", Instance);
@@ -81,6 +87,8 @@ internal static partial class RuntimeInternals
         .GetMethod("GetOcspResponseNoWaiting", Instance, Type.EmptyTypes)?.CreateDelegate<Func<SslStreamCertificateContext, byte[]?>>();
 
     private static readonly PropertyInfo? s_policy = typeof(CipherSuitesPolicy).GetProperty("Pal", Instance);
+
+    [DynamicallyAccessedMembers(DynamicallyAccessedMemberTypes.PublicFields | DynamicallyAccessedMemberTypes.NonPublicFields)]
     private static readonly Type? s_policyType = Type.GetType("System.Net.Security.CipherSuitesPolicyPal, System.Net.Security");
     private static readonly FieldInfo? s_tls12Suites = s_policyType?.GetField("_cipherSuites", Instance);
     private static readonly FieldInfo? s_tls13Suites = s_policyType?.GetField("_tls13CipherSuites", Instance);
@@ -300,8 +308,8 @@ internal static partial class RuntimeInternals
             ("Interop.OpenSsl.GetDefaultSignatureAlgorithms", s_signatureAlgorithms is not null),
             ("Interop.Ssl.SslUpdateOcspStaple, or SslGetPeerCertificate and Interop.Crypto.X509Destroy", CanAttachStaples),
             ("CertificateValidation.BuildChainAndVerifyProperties", s_validate is not null),
-            ("SslStream._securityContext", s_securityContext is not null && s_securityContext.FieldType.IsAssignableFrom(s_sslHandle?.DeclaringType)),
-            ("SafeSslHandle..ctor", s_sslHandle is not null),
+            ("SslStream._securityContext", s_securityContext is not null && s_securityContext.FieldType.IsAssignableFrom(s_sslHandle)),
+            ("SafeSslHandle..ctor", s_sslHandle?.GetConstructor(Instance, Type.EmptyTypes) is not null),
             ("SslStream._exception", Is(s_exception, typeof(ExceptionDispatchInfo))),
             ("SslStream._nestedAuth", s_inUse is not null && s_notInUse is not null),
             ("Socket.SetToConnected", s_setToConnected is not null),

@@ -1,4 +1,3 @@
-using System.Diagnostics.CodeAnalysis;
 using System.Diagnostics.Tracing;
 using System.Reflection;
 using System.Runtime.InteropServices;
@@ -14,26 +13,31 @@ namespace KernelTls.Interop;
 /// <remarks>
 /// Both are internal to the runtime. No connection depends on them: if a member is missing, nothing is reported.
 /// </remarks>
-[UnconditionalSuppressMessage("Trimming", "IL2080", Justification = "ILLink.Descriptors.xml keeps these members. One that is missing nevertheless is not called.")]
 internal static class RuntimeTelemetry
 {
     private const BindingFlags Any = BindingFlags.Static | BindingFlags.Instance | BindingFlags.Public | BindingFlags.NonPublic;
 
-    private static readonly Type? s_type = Type.GetType("System.Net.Security.NetSecurityTelemetry, System.Net.Security");
-    private static readonly EventSource? s_source = s_type?.GetField("Log", Any)?.GetValue(null) as EventSource;
-    private static readonly Action<bool, string>? s_started = Find<Action<bool, string>>("HandshakeStart", typeof(bool), typeof(string));
-    private static readonly Action<SslProtocols, long, bool>? s_completed =
-        Find<Action<SslProtocols, long, bool>>("HandshakeCompleted", typeof(SslProtocols), typeof(long), typeof(bool));
+    // Each member is looked up by constants, so the trimmer keeps it, and nothing else of the types.
+    private const string TypeName = "System.Net.Security.NetSecurityTelemetry, System.Net.Security";
+    private const string KeyLogger = "SslKeyLogger, System.Net.Security";
 
-    private static readonly Action<bool, long, string>? s_failed =
-        Find<Action<bool, long, string>>("HandshakeFailed", typeof(bool), typeof(long), typeof(string));
+    private static readonly EventSource? s_source = Type.GetType(TypeName)?.GetField("Log", Any)?.GetValue(null) as EventSource;
+    private static readonly Action<bool, string>? s_started =
+        Bind<Action<bool, string>>(Type.GetType(TypeName)?.GetMethod("HandshakeStart", Any, [typeof(bool), typeof(string)]));
 
-    private static readonly Action<SslProtocols>? s_closed = Find<Action<SslProtocols>>("ConnectionClosed", typeof(SslProtocols));
+    private static readonly Action<SslProtocols, long, bool>? s_completed = Bind<Action<SslProtocols, long, bool>>(
+        Type.GetType(TypeName)?.GetMethod("HandshakeCompleted", Any, [typeof(SslProtocols), typeof(long), typeof(bool)]));
+
+    private static readonly Action<bool, long, string>? s_failed = Bind<Action<bool, long, string>>(
+        Type.GetType(TypeName)?.GetMethod("HandshakeFailed", Any, [typeof(bool), typeof(long), typeof(string)]));
+
+    private static readonly Action<SslProtocols>? s_closed =
+        Bind<Action<SslProtocols>>(Type.GetType(TypeName)?.GetMethod("ConnectionClosed", Any, [typeof(SslProtocols)]));
+
     private static readonly bool s_isKnown = s_started is not null && s_completed is not null && s_failed is not null && s_closed is not null;
 
-    private static readonly Type? s_keyLogger = Type.GetType("SslKeyLogger, System.Net.Security");
     private static readonly WriteLine? s_writeKeys =
-        s_keyLogger?.GetMethod("WriteLineRaw", Any, [typeof(ReadOnlySpan<byte>)])?.CreateDelegate<WriteLine>();
+        Type.GetType(KeyLogger)?.GetMethod("WriteLineRaw", Any, [typeof(ReadOnlySpan<byte>)])?.CreateDelegate<WriteLine>();
 
     private delegate void WriteLine(ReadOnlySpan<byte> line);
 
@@ -48,7 +52,7 @@ internal static class RuntimeTelemetry
     /// SSLKEYLOGFILE) and its file could be opened. The runtime decides that once per process.
     /// </summary>
     public static bool LogsKeys { get; } =
-        s_writeKeys is not null && s_keyLogger!.GetProperty("IsEnabled", Any)?.GetValue(null) is true;
+        s_writeKeys is not null && Type.GetType(KeyLogger)?.GetProperty("IsEnabled", Any)?.GetValue(null) is true;
 
     /// <summary>
     /// Reports that a handshake begins. Exactly one of <see cref="Completed"/> and <see cref="Failed"/> follows.
@@ -70,6 +74,6 @@ internal static class RuntimeTelemetry
     [UnmanagedCallersOnly]
     public static unsafe void OnKeys(byte* line) => s_writeKeys!(MemoryMarshal.CreateReadOnlySpanFromNullTerminated(line));
 
-    private static T? Find<T>(string name, params Type[] parameters)
-        where T : Delegate => s_source is null ? null : s_type!.GetMethod(name, Any, parameters)?.CreateDelegate<T>(s_source);
+    private static T? Bind<T>(MethodInfo? method)
+        where T : Delegate => s_source is null ? null : method?.CreateDelegate<T>(s_source);
 }
