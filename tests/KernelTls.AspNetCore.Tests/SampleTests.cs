@@ -75,6 +75,11 @@ public class SampleTests
         // The proxy's connection, which it keeps, and this one, which has just asked.
         string[] sends = [.. status.RootElement.GetProperty("connections").EnumerateArray().Select(c => $"{c.GetProperty("send")}")];
         Assert.Equal([path, path], sends);
+        if (reason == KtlsFallbackReason.None)
+        {
+            // Both ends of the proxy's connection, and the server's of this one. The client has gone.
+            await TlsStatistics.UntilAsync(now => now.CurrentSendSoftware == 3, "the proxy's end, the server's two ends, and no other");
+        }
     }
 
     private static Application Start(string project, (string Name, string Value)[] environment, string[] arguments) =>
