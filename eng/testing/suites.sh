@@ -17,10 +17,13 @@ readonly every_mode=Stock,DirectOpenSsl,Kernel
 
 # On this machine: the tests that need no kernel TLS, in the modes that need none.
 host_suites=(
+    # The longest parts, and others wait for the first one: it publishes the applications that run in the cells and on .NET 11.
+    'outer KernelTls.PackageTests - -trait cell=programs'
+    'outer KernelTls.PackageTests - -trait loop=outer -trait- cell=programs'
     'inner KernelTls.ConformanceTests DirectOpenSsl'
     'inner KernelTls.AspNetCore.Tests DirectOpenSsl -trait- waits=mostly'
     'inner KernelTls.AspNetCore.Tests DirectOpenSsl -trait waits=mostly -parallelMode all -maxThreads 8'
-    'inner KernelTls.PackageTests -'
+    'inner KernelTls.PackageTests - -trait- loop=outer'
     'inner KernelTls.Tool.Tests -'
     'inner KernelTls.Bench.Tests -'
     'inner KernelTls.Weave.Tests -'

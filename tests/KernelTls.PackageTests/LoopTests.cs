@@ -1,3 +1,4 @@
+using System.Reflection;
 using System.Text.RegularExpressions;
 
 namespace KernelTls.PackageTests;
@@ -36,6 +37,27 @@ public partial class LoopTests
                 ? trait.Name == "Pitfall" || trait.Value is "outer" or "outer-kernel" or "weekly"
                 : suites.Contains($"{trait.Name}={trait.Value}", StringComparison.Ordinal),
             $"[Trait(\"{trait.Name}\", \"{trait.Value}\")]"));
+    }
+
+    /// <summary>They are shared out, because they take longer than anything else.</summary>
+    [Fact]
+    public void One_part_of_this_machine_has_each_test_of_this_project()
+    {
+        string suites = File.ReadAllText(Path.Combine(Repository.Root, "eng/testing/suites.sh"));
+        string[][] parts = [.. Regex.Matches(suites.Split("\n)\n")[0], "'\\w+ KernelTls.PackageTests - (.+)'").Select(m => m.Groups[1].Value.Split(' '))];
+        Assert.Equal(3, parts.Length);
+        MethodInfo[] tests = [.. typeof(LoopTests).Assembly.GetTypes().SelectMany(t => t.GetMethods()).Where(m => m.IsDefined(typeof(FactAttribute)))];
+
+        Assert.NotEmpty(tests);
+        Assert.All(tests, test =>
+        {
+            string[] traits = [.. test.GetCustomAttributes<TraitAttribute>().Concat(test.DeclaringType!.GetCustomAttributes<TraitAttribute>()).Select(t => $"{t.Name}={t.Value}")];
+            int count = parts.Count(part => HasAll(part, "-trait-", false) && HasAll(part, "-trait", true));
+            Assert.True(count == 1, $"{count} parts have {test.DeclaringType!.Name}.{test.Name}");
+
+            bool HasAll(string[] part, string option, bool expected) =>
+                part.Index().Where(word => word.Item == option).All(word => traits.Contains(part[word.Index + 1]) == expected);
+        });
     }
 
     private static bool IsInInnerLoop(Repair repair, string name)

@@ -23,9 +23,11 @@ internal static class Repository
     public static string Shims => Path.Combine(Root, "artifacts", "native");
 
     /// <summary>
-    /// Gets the folder of published applications, which are built on the host and started there and in the lab's cells.
+    /// Gets the folder of published applications, which are built on the host and started there and in the lab's cells. A program of a run that
+    /// works beside another one has KERNELTLS_CONSUMERS.
     /// </summary>
-    public static string Consumers => Path.Combine(Root, "artifacts", "consumers");
+    public static string Consumers { get; } =
+        Environment.GetEnvironmentVariable("KERNELTLS_CONSUMERS") is { Length: > 0 } own ? own : Path.Combine(Root, "artifacts", "consumers");
 
     /// <summary>Returns the path of an assembly of this repository, as used by every test of this build.</summary>
     public static string Built(string assembly) => Path.Combine(Root, "artifacts", "bin", assembly, "release", $"{assembly}.dll");
