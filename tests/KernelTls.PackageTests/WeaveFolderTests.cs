@@ -59,6 +59,55 @@ public class WeaveFolderTests(Workshop workshop)
         Assert.Equal(before, folder.Contents());
     }
 
+    /// <summary>The hook uses the library in the folder, and finds the services that the start-up class has added.</summary>
+    [Fact]
+    [Trait("cell", "programs")]
+    public async Task A_woven_folder_under_ktls_run()
+    {
+        using PublishedFolder folder = new(await workshop.PublishAsync(s_api, "unwoven-webapi", AnyPatch));
+        await folder.WeaveAsync(0);
+
+        using WebServer server = await WebServer.RunAsync(
+            folder.FullName, ["dotnet", HookBundle.Tool, "run", "--", "dotnet", folder["unwoven-webapi.dll"]], (Application.DirectVariable, "1"));
+        Assert.StartsWith("[{\"date\":", await server.GetAsync("/weatherforecast", "2.0"), StringComparison.Ordinal);
+
+        Assert.True(server.Process.HasLoaded("application/KernelTls.dll"));
+        Assert.False(server.Process.HasLoaded("bundle/KernelTls.dll"));
+        string said = await server.Process.KillAsync();
+        Assert.Single(Regex.Matches(said, " uses (kernel TLS\\.|OpenSSL on the socket)"));
+        Assert.DoesNotContain("start-up hook", said, StringComparison.Ordinal);
+    }
+
+    /// <summary>YARP makes its own handlers.</summary>
+    [Fact]
+    [Trait("cell", "programs")]
+    public async Task Both_sides_of_a_proxy()
+    {
+        using PublishedFolder folder = new(await workshop.PublishAsync(ConsumerApp.Forwarder, "unchanged-forwarder"));
+        using TemporaryDirectory directory = new();
+        using WebServer peer = await WebServer.StartAsync(
+            Path.Combine(await workshop.PublishAsync(ConsumerApp.Unchanged("web"), "unchanged-web"), "unchanged-web.dll"));
+        Assert.Contains("Yarp.ReverseProxy.dll: ", await folder.WeaveAsync(0), StringComparison.Ordinal);
+        using WebServer proxy = await WebServer.RunAsync(
+            folder.FullName,
+            ["dotnet", folder["unchanged-forwarder.dll"]],
+            (Application.KernelVariable, "1"),
+            (Application.DirectVariable, "1"),
+            ("PEER", $"{peer.Address}"),
+            ("SSL_CERT_FILE", Certificates.WriteAuthority(directory.FullName)),
+            ("KERNELTLS_LOG", "1"));
+        TlsStatistics before = Statistics();
+
+        Assert.Equal("Hello World!", await proxy.GetAsync("/", "2.0"));
+
+        // At least: on a slow machine a client connects again.
+        Assert.True(!KtlsPlatform.Probe().IsSupported || Statistics().SendSoftware - before.SendSoftware >= 2);
+        await proxy.Process.WaitForAsync(" client, ");
+        string said = await proxy.Process.KillAsync();
+        Assert.Matches($"KernelTls: connections.* send={(KtlsPlatform.Probe().IsSupported ? "kernel" : "openssl")}.* client, ", said);
+        Assert.DoesNotContain("stock", said, StringComparison.Ordinal);
+    }
+
     /// <summary>The places are those of docs/libraries.md, which the build's weaver reports.</summary>
     [Fact]
     public async Task Eight_libraries()
