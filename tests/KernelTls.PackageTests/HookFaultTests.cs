@@ -146,6 +146,39 @@ public sealed class HookFaultTests(Workshop workshop) : IDisposable
         Assert.Equal(expected.Length != 0, said.Contains("KernelTls", StringComparison.Ordinal));
     }
 
+    /// <summary>Child processes of any version inherit the variable.</summary>
+    [Fact]
+    public async Task On_an_older_NET_it_does_nothing()
+    {
+        Directory.CreateDirectory(_directory["older"]);
+        await File.WriteAllTextAsync(_directory["older/older.csproj"], """
+            <Project Sdk="Microsoft.NET.Sdk">
+              <PropertyGroup><OutputType>Exe</OutputType><TargetFramework>net8.0</TargetFramework><ImplicitUsings>enable</ImplicitUsings></PropertyGroup>
+            </Project>
+            """);
+        File.Copy(Path.Combine(Repository.Root, "tests", "KernelTls.PackageTests", "Apps", "Older.cs"), _directory["older/Program.cs"]);
+        await workshop.BuildAsync(_directory["older"], "--target:Publish", $"-p:PublishDir={_directory["published"]}/", "--runtime", "linux-x64", "--self-contained");
+
+        using Application without = Programs.Run(_directory["published"], [_directory["published/older"]]);
+        Assert.Equal(".NET 8 loaded: \n", await without.SucceedAsync());
+        using Application with = Programs.Run(_directory["published"], [_directory["published/older"]], HookBundle.Variable(HookBundle.FullPath), s_toggle);
+        Assert.Equal(".NET 8 loaded: KernelTls.StartupHook\n", await with.SucceedAsync());
+    }
+
+    /// <summary>An installed tool is a program for .NET as others are; this one has a library of its own.</summary>
+    [Fact]
+    public async Task An_installed_tool_says_the_same()
+    {
+        string[] command = [await workshop.ToolAsync(), "info"];
+
+        using Application without = Programs.Run(_directory.FullName, command, s_toggle);
+        int code = await without.ExitAsync();
+        using Application with = Programs.Run(_directory.FullName, command, s_toggle, HookBundle.Variable(HookBundle.FullPath));
+        Assert.Equal(code, await with.ExitAsync());
+        Assert.NotEmpty(without.Said);
+        Assert.Equal(without.Said, with.Said);
+    }
+
     /// <summary>Without ICU .NET ends a process, unless it is invariant: with the hook and without it.</summary>
     [Fact]
     public async Task On_a_machine_without_ICU()
