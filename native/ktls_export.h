@@ -308,7 +308,7 @@ KtlsNative_Read(KtlsConnection* connection, int32_t socket, uint8_t* buffer, int
 
 /* Encrypts application data (SSL_write) into one record, which KtlsNative_Flush sends. length is 1 to INT32_MAX.
  * result->bytes is the number of bytes in the record. Returns WANT_WRITE, and has no effect, if many records are not
- * sent yet: flush them first. Returns EPERM if the kernel encrypts: use send(2) instead. */
+ * sent yet, or if sending has ended: call Flush first. Returns EPERM if the kernel encrypts: use send(2) instead. */
 KTLS_EXPORT int32_t
 KtlsNative_Write(KtlsConnection* connection, int32_t socket, const uint8_t* buffer, int32_t length, KtlsResult* result);
 

@@ -309,13 +309,13 @@ bool KtlsSocketBio_StartWriting(const KtlsOpenSsl* api, KtlsConnection* connecti
     return true;
 }
 
-bool KtlsSocketBio_IsFull(KtlsConnection* connection)
+bool KtlsSocketBio_WantsFlush(KtlsConnection* connection)
 {
     KtlsHeldRecords* held = &connection->held;
     (void)pthread_mutex_lock(&held->mutex);
-    bool full = held->end - held->start >= KTLS_HELD_LIMIT;
+    bool wanted = held->sendError != 0 || held->end - held->start >= KTLS_HELD_LIMIT;
     (void)pthread_mutex_unlock(&held->mutex);
-    return full;
+    return wanted;
 }
 
 int32_t KtlsNative_Flush(KtlsConnection* connection, int32_t socket, KtlsResult* result)
@@ -331,13 +331,13 @@ int32_t KtlsNative_Flush(KtlsConnection* connection, int32_t socket, KtlsResult*
         return ENOTCONN;
     }
     (void)pthread_mutex_lock(&connection->held.mutex);
-    bool full = SendHeld(connection) == EAGAIN;
+    int32_t error = SendHeld(connection);
     (void)pthread_mutex_unlock(&connection->held.mutex);
-    if (full)
+    if (error == EAGAIN)
     {
         result->status = KTLS_STATUS_WANT_WRITE;
     }
-    else
+    else if (error != 0)
     {
         (void)KtlsConnection_ReportSendError(connection, result);
     }

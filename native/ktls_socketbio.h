@@ -27,8 +27,8 @@ bool KtlsSocketBio_StartReading(const KtlsOpenSsl* api, KtlsConnection* connecti
 /* Makes OpenSSL write through this BIO, which refuses kernel TLS. Returns false if there is no memory. */
 bool KtlsSocketBio_StartWriting(const KtlsOpenSsl* api, KtlsConnection* connection);
 
-/* Returns whether so many records are held that they should be sent before there are more. */
-bool KtlsSocketBio_IsFull(KtlsConnection* connection);
+/* Returns whether no record may follow before a flush: many are held, or the flush reports that sending has ended. */
+bool KtlsSocketBio_WantsFlush(KtlsConnection* connection);
 
 /* Takes received bytes that are held, or receives from the socket. Returns their number, 0 at the end, or -1. */
 int KtlsSocketBio_Take(KtlsConnection* connection, void* buffer, int length);

@@ -34,17 +34,13 @@ int32_t KtlsNative_Write(
     {
         return EPERM;
     }
-    if (KtlsConnection_ReportSendError(connection, result))
-    {
-        return 0;
-    }
     if (connection->postHandshakeDecision == KTLS_DECISION_WAITING)
     {
         /* OpenSSL would send the response first, before the caller has chosen the certificate. */
         result->status = KTLS_STATUS_WANT_CERTIFICATE;
         return 0;
     }
-    if (KtlsSocketBio_IsFull(connection))
+    if (KtlsSocketBio_WantsFlush(connection))
     {
         result->status = KTLS_STATUS_WANT_WRITE;
         return 0;
@@ -53,7 +49,6 @@ int32_t KtlsNative_Write(
     connection->inWrite = true;
     KtlsCall_Write(api, connection->ssl, buffer, length, result);
     connection->inWrite = false;
-    (void)KtlsConnection_ReportSendError(connection, result);
     KtlsConnection_Leave(api, connection, result);
     return 0;
 }
