@@ -57,7 +57,7 @@ internal static class StartupHook
     private static void StartIfTls(object? sender, AssemblyLoadEventArgs e) => StartIfTls(e.LoadedAssembly);
 
     /// <remarks>
-    /// The thread that loads the assembly goes on only after this, so the library sees its first handshake. Another thread can begin one meanwhile,
+    /// The thread that loads the assembly continues only after this, so the library sees its first handshake. Another thread can begin one meanwhile,
     /// which stays unnamed. It does not wait: a thread that waits here could hold a lock that the library needs to start.
     /// </remarks>
     private static void StartIfTls(Assembly loaded)

@@ -20,7 +20,7 @@ public class ConfigurationTests
 
     public static TheoryData<TlsMode, bool> OnOpenSslByCodeOrNot => [.. Modes.OnOpenSsl.SelectMany(mode => new[] { (mode, true), (mode, false) })];
 
-    /// <summary>Gets every option. Kestrel never goes on with a socket after TLS.</summary>
+    /// <summary>Gets every option. Kestrel never uses a socket after TLS has ended.</summary>
     private static string[] Options { get; } =
         [.. typeof(KtlsOptions).GetProperties().Select(p => p.Name).Except([nameof(KtlsOptions.AllowSocketReuse)]).Order(StringComparer.Ordinal)];
 
