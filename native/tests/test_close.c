@@ -165,31 +165,33 @@ static void Data_is_readable_after_a_failed_write(void)
     Link_Free(&link);
 }
 
+/* Receives the bytes of Fixture_Fill. */
+static void DrainNoise(int socket, size_t noise)
+{
+    uint8_t drain[65536];
+    while (noise > 0)
+    {
+        Fixture_Wait(socket, POLLIN);
+        ssize_t received = recv(socket, drain, noise < sizeof(drain) ? noise : sizeof(drain), 0);
+        CHECK(received > 0);
+        noise -= (size_t)received;
+    }
+}
+
 static void Shutdown_on_a_full_socket(void)
 {
-    static const uint8_t s_noise[65536];
-    uint8_t drain[65536];
     KtlsResult result;
     Link link = Link_Establish(TLS1_3_VERSION, 0);
     uint8_t byte;
     /* Reads the tickets, so that only the noise fills the buffer. */
     CHECK_EQ(KtlsNative_Read(link.client, link.pair.client, &byte, 1, &result), 0);
     Fixture_ShrinkBuffers(&link.pair);
-    ssize_t noise = 0;
-    for (ssize_t sent; (sent = send(link.pair.client, s_noise, sizeof(s_noise), MSG_DONTWAIT)) > 0;)
-    {
-        noise += sent;
-    }
+    size_t noise = Fixture_Fill(link.pair.client);
     CHECK_EQ(KtlsNative_Shutdown(link.client, link.pair.client, &result), 0);
     CHECK_EQ(result.status, KTLS_STATUS_WANT_WRITE);
     CHECK_EQ(KtlsNative_Shutdown(link.client, link.pair.client, &result), 0);
     CHECK_EQ(result.status, KTLS_STATUS_WANT_WRITE);
-    while (noise > 0)
-    {
-        Fixture_Wait(link.pair.server, POLLIN);
-        size_t wanted = noise < (ssize_t)sizeof(drain) ? (size_t)noise : sizeof(drain);
-        noise -= recv(link.pair.server, drain, wanted, 0);
-    }
+    DrainNoise(link.pair.server, noise);
     Fixture_Wait(link.pair.client, POLLOUT);
     CHECK_EQ(KtlsNative_Shutdown(link.client, link.pair.client, &result), 0);
     CHECK_EQ(result.status, KTLS_STATUS_OK);
@@ -200,18 +202,13 @@ static void Shutdown_on_a_full_socket(void)
 /* As many records as Write takes are held, while the socket has no room. close_notify and the FIN come after them. */
 static void Held_records_come_before_close_notify(void)
 {
-    static const uint8_t s_noise[65536];
     static uint8_t s_data[16384];
-    uint8_t drain[65536];
+    uint8_t buffer[65536];
     KtlsResult result;
     Link link = Link_Establish(TLS1_3_VERSION, 0);
-    CHECK_EQ(KtlsNative_Read(link.client, link.pair.client, drain, 1, &result), 0);
+    CHECK_EQ(KtlsNative_Read(link.client, link.pair.client, buffer, 1, &result), 0);
     Fixture_ShrinkBuffers(&link.pair);
-    ssize_t noise = 0;
-    for (ssize_t sent; (sent = send(link.pair.client, s_noise, sizeof(s_noise), MSG_DONTWAIT)) > 0;)
-    {
-        noise += sent;
-    }
+    size_t noise = Fixture_Fill(link.pair.client);
     size_t written = 0;
     for (;;)
     {
@@ -228,12 +225,7 @@ static void Held_records_come_before_close_notify(void)
     CHECK_EQ(result.status, KTLS_STATUS_WANT_WRITE);
     CHECK_EQ(KtlsNative_CloseSending(link.client, link.pair.client, &result), 0);
     CHECK_EQ(result.status, KTLS_STATUS_WANT_WRITE);
-    while (noise > 0)
-    {
-        Fixture_Wait(link.pair.server, POLLIN);
-        size_t wanted = noise < (ssize_t)sizeof(drain) ? (size_t)noise : sizeof(drain);
-        noise -= recv(link.pair.server, drain, wanted, 0);
-    }
+    DrainNoise(link.pair.server, noise);
     bool closed = false;
     size_t read = 0;
     do
@@ -243,7 +235,7 @@ static void Held_records_come_before_close_notify(void)
             CHECK_EQ(KtlsNative_CloseSending(link.client, link.pair.client, &result), 0);
             closed = result.status == KTLS_STATUS_OK;
         }
-        CHECK_EQ(KtlsNative_Read(link.server, link.pair.server, drain, sizeof(drain), &result), 0);
+        CHECK_EQ(KtlsNative_Read(link.server, link.pair.server, buffer, sizeof(buffer), &result), 0);
         read += (size_t)result.bytes;
         if (result.status == KTLS_STATUS_WANT_READ)
         {
