@@ -13,8 +13,8 @@
  *   - Once OpenSSL has ended a connection (TLS_ERROR with an alert sent or received, UNEXPECTED_EOF), every later call
  *     on the connection repeats that result. A failed system call (SYSCALL) is not repeated, because data that the peer
  *     sent earlier may still be readable.
- *   - Read, Write, SendFile, Shutdown, KeyUpdate and RequestCertificate return ENOTCONN until the handshake has
- *     succeeded. Write, SendFile and KeyUpdate return EPIPE after Shutdown.
+ *   - Read, Write, Flush, SendFile, Shutdown, KeyUpdate and RequestCertificate return ENOTCONN until the handshake
+ *     has succeeded. Write, SendFile and KeyUpdate return EPIPE after Shutdown.
  *   - A KtlsConnection is not thread-safe: the caller must serialise all calls on one connection (SendFile and
  *     Flush are exceptions). Different connections are independent. Connections on any threads may share a KtlsContext.
  *   - Each I/O call takes the socket. It must be the socket that the connection was created with. The caller must hold

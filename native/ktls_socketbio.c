@@ -21,7 +21,7 @@
 #define SMALL_CAPACITY 1024
 
 /* What one send takes: four full records. Many more would be encrypted before the peer gets the first. */
-#define KTLS_HELD_LIMIT 65536
+#define HELD_LIMIT 65536
 
 static pthread_once_t s_once = PTHREAD_ONCE_INIT;
 static BIO_METHOD* s_method;
@@ -138,7 +138,7 @@ static void Hold(KtlsHeldRecords* held, const char* record, size_t length)
 {
     if (held->capacity - held->end < length)
     {
-        size_t capacity = held->end == 0 ? length : held->end + length + KTLS_HELD_LIMIT;
+        size_t capacity = held->end == 0 ? length : held->end + length + HELD_LIMIT;
         uint8_t* data = realloc(held->data, capacity);
         if (data == NULL)
         {
@@ -313,7 +313,7 @@ bool KtlsSocketBio_WantsFlush(KtlsConnection* connection)
 {
     KtlsHeldRecords* held = &connection->held;
     (void)pthread_mutex_lock(&held->mutex);
-    bool wanted = held->sendError != 0 || held->end - held->start >= KTLS_HELD_LIMIT;
+    bool wanted = held->sendError != 0 || held->end - held->start >= HELD_LIMIT;
     (void)pthread_mutex_unlock(&held->mutex);
     return wanted;
 }
