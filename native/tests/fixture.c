@@ -15,6 +15,11 @@
 #include <sys/socket.h>
 #include <sys/utsname.h>
 
+enum
+{
+    WAIT_SECONDS = 100 /* for one event: long enough for an emulated machine on a busy host */
+};
+
 Fixture g_fixture;
 
 static X509* Issue(const char* name, EVP_PKEY* key, X509* issuer, EVP_PKEY* issuerKey)
@@ -209,12 +214,17 @@ size_t Fixture_Fill(int socket)
     return filled;
 }
 
-void Fixture_Wait(int socket, short events)
+void Fixture_WaitAt(const char* file, int line, const char* what, struct pollfd* waits, nfds_t count)
 {
-    struct pollfd wait = {socket, events, 0};
-    while (poll(&wait, 1, -1) < 0)
+    int ready;
+    do
     {
-        CHECK(errno == EINTR);
+        ready = poll(waits, count, WAIT_SECONDS * 1000);
+        CHECK(ready >= 0 || errno == EINTR);
+    } while (ready < 0);
+    if (ready == 0)
+    {
+        Test_Fail(file, line, "waited %d s for %s", WAIT_SECONDS, what);
     }
 }
 

@@ -10,6 +10,7 @@
 #include "ktls_pair.h"
 
 #include <openssl/ssl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -52,8 +53,14 @@ void Fixture_ShrinkBuffers(const KtlsPair* pair);
  * (tcp_write_wakeup). */
 size_t Fixture_Fill(int socket);
 
-/* Waits for one of the poll events. The time limit of the runner ends a test whose event never occurs. */
-void Fixture_Wait(int socket, short events);
+/* Waits for one of the poll events. The test fails at this line if none occurs in time. */
+#define Fixture_Wait(socket, events) \
+    Fixture_WaitAt(__FILE__, __LINE__, #events " of " #socket, (struct pollfd[]){{socket, events, 0}}, 1)
+
+/* The same for two sockets, of which one may be -1. */
+#define Fixture_WaitForEither(waits) Fixture_WaitAt(__FILE__, __LINE__, "either socket", waits, 2)
+
+void Fixture_WaitAt(const char* file, int line, const char* what, struct pollfd* waits, nfds_t count);
 
 /* Accepts every chain. state may point to an int that counts the calls. */
 int32_t Fixture_Accept(intptr_t state, const intptr_t* chain, int32_t count, int32_t staple, intptr_t ssl);

@@ -51,7 +51,7 @@ void Link_Run(Link* link)
         struct pollfd waits[2] = {
             {clientDone ? -1 : link->pair.client, WantedEvents(&link->clientResult), 0},
             {serverDone ? -1 : link->pair.server, WantedEvents(&link->serverResult), 0}};
-        CHECK(poll(waits, 2, -1) > 0 || errno == EINTR);
+        Fixture_WaitForEither(waits);
     }
 }
 
@@ -146,7 +146,7 @@ void Link_Transfer(KtlsConnection* from, int fromSocket, KtlsConnection* to, int
         if (taken == 0 && result.bytes == 0 && result.messages == 0)
         {
             struct pollfd waits[2] = {{toSocket, POLLIN, 0}, {fromSocket, POLLOUT, 0}};
-            CHECK(poll(waits, 2, -1) > 0 || errno == EINTR);
+            Fixture_WaitForEither(waits);
         }
     }
     free(data);

@@ -240,7 +240,7 @@ static void Held_records_come_before_close_notify(void)
         if (result.status == KTLS_STATUS_WANT_READ)
         {
             struct pollfd waits[2] = {{link.pair.server, POLLIN, 0}, {closed ? -1 : link.pair.client, POLLOUT, 0}};
-            CHECK(poll(waits, 2, -1) > 0 || errno == EINTR);
+            Fixture_WaitForEither(waits);
         }
     } while (result.status == KTLS_STATUS_OK || result.status == KTLS_STATUS_WANT_READ);
     CHECK_EQ(result.status, KTLS_STATUS_CLOSE_NOTIFY);

@@ -180,7 +180,7 @@ static void Want_write_and_a_moved_buffer(void)
         {
             /* All data in flight may have arrived. Then the rest of a record waits for send buffer space. */
             struct pollfd waits[2] = {{link.pair.server, POLLIN, 0}, {link.pair.client, POLLOUT, 0}};
-            CHECK(poll(waits, 2, -1) > 0 || errno == EINTR);
+            Fixture_WaitForEither(waits);
         }
     }
     free(data);
