@@ -1,4 +1,5 @@
 using KernelTls.IO;
+using KernelTls.Tests;
 
 namespace KernelTls.UnitTests;
 

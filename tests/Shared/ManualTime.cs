@@ -1,4 +1,4 @@
-namespace KernelTls.UnitTests;
+namespace KernelTls.Tests;
 
 /// <summary>A clock that advances only when a test advances it.</summary>
 internal sealed class ManualTime : TimeProvider
