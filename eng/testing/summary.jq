@@ -32,7 +32,7 @@ def seconds: . / 100 | round / 10 | tostring;
 def failures:
     [.[] | . as $part
         | (if .broken then "### \(.title): \(.broken)\n\n" + (.said | cut(6000) | code_block) else empty end),
-          (if .expected == 0 and .failed > 0 and (.broken | not) then "### \(.title)\n\n" + (.said | cut(6000) | code_block) else empty end),
+          (if (printed.failed // 0) > 0 and (.broken | not) then "### \(.title)\n\n" + (.said | cut(6000) | code_block) else empty end),
           (tests[] | select(.status == "failed" or .status == "other")
             | "### \(.name)\n\n\($part.title)\n\n"
                 + (([.message, .trace] + (.stdout // []) | map(select(. != null)) | join("\n")) | cut(4000) | code_block))];
