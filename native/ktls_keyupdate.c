@@ -1,12 +1,36 @@
 /* SPDX-License-Identifier: MIT
  *
- * Sending a KeyUpdate (RFC 8446, 4.6.3). ktls_read.c processes the KeyUpdates of the peer.
+ * KeyUpdates (RFC 8446, 4.6.3). One that requests a response is processed in two steps:
+ *   1. SSL_read, in KtlsNative_Read, calls the message callback, and that calls KtlsKeyUpdate_OnReceived. It clears
+ *      request_update in the message and sets keyUpdateRequested.
+ *   2. SSL_read then updates the receiving key only. KtlsConnection_Leave reports the request in KtlsResult.keyUpdate,
+ *      and the caller answers it with KtlsNative_KeyUpdate while no data is being sent.
+ *
+ * If OpenSSL saw the request, it would respond in its next write or while it reads the next message, and change the
+ * sending key while another thread passes data to the kernel under the old key.
  */
+#include "ktls_keyupdate.h"
 #include "ktls_call.h"
-#include "ktls_connection.h"
 #include "ktls_result.h"
 
 #include <errno.h>
+
+/* A KeyUpdate consists of the type, a length of 1 in three bytes, and request_update. The buffer belongs to the SSL,
+ * and OpenSSL parses it after the callback. If a future libssl parses it earlier, SSL_get_key_update_type reports the
+ * request, and KtlsResult_Complete sets KtlsResult.keyUpdate. */
+void KtlsKeyUpdate_OnReceived(KtlsConnection* connection, const uint8_t* message, size_t length)
+{
+    enum
+    {
+        LENGTH = 5,
+        REQUEST_UPDATE = 4
+    };
+    if (message[0] == SSL3_MT_KEY_UPDATE && length == LENGTH && message[REQUEST_UPDATE] == SSL_KEY_UPDATE_REQUESTED)
+    {
+        connection->keyUpdateRequested = true;
+        ((uint8_t*)(uintptr_t)message)[REQUEST_UPDATE] = SSL_KEY_UPDATE_NOT_REQUESTED;
+    }
+}
 
 /* Queues the message in OpenSSL once; it stays queued after WANT_WRITE. Returns false if result is final. */
 static bool QueueKeyUpdate(const KtlsOpenSsl* api, KtlsConnection* connection, int32_t requestPeer, KtlsResult* result)

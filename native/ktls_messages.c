@@ -18,7 +18,7 @@
  */
 #include "ktls_messages.h"
 #include "ktls_context.h"
-#include "ktls_read.h"
+#include "ktls_keyupdate.h"
 #include "ktls_socket.h"
 
 static bool OffloadsSend(int32_t flags)
@@ -97,7 +97,8 @@ static void OnMessage(
 
     if (isHandshake && written == 0 && connection->established)
     {
-        KtlsRead_OnHandshakeMessage(connection, message, length);
+        connection->messageCount++;
+        KtlsKeyUpdate_OnReceived(connection, message, length);
     }
     int type = isHandshake ? message[0] : SSL3_RT_CHANGE_CIPHER_SPEC;
     bool isClientHello = isHandshake && type == SSL3_MT_CLIENT_HELLO && connection->context->server;

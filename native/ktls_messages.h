@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * The message callback of a connection. It selects SSL_OP_ENABLE_KTLS for the next key, checks for a sockmap, and
- * passes the messages after the handshake to ktls_read.c.
+ * counts the messages after the handshake.
  */
 #ifndef KTLS_MESSAGES_H
 #define KTLS_MESSAGES_H

@@ -83,7 +83,7 @@ public partial class KtlsStream
 
     /// <inheritdoc/>
     public override bool CanWrite =>
-        _session is { } s ? !_disposed && !s.Sender.IsClosed && InnerStream.CanWrite : base.CanWrite;
+        _session is { } s ? !_disposed && !s.Sender.Gate.IsClosed && InnerStream.CanWrite : base.CanWrite;
 
     /// <summary>
     /// Gets a value that indicates whether a session was resumed. Always false if the base class performed the

@@ -119,7 +119,7 @@ public sealed class ReceiveTurnTests : IAsyncLifetime
         Assert.Equal(500, _receiver.Receive(new byte[4_096]));
         Assert.Equal(300, _receiver.Receive(new byte[4_096]));
         Assert.Equal(0, _openSsl.Reads);
-        Assert.Null(_sender.Failure);
+        Assert.Null(_sender.Gate.Failure);
     }
 
     [Theory]
@@ -138,7 +138,7 @@ public sealed class ReceiveTurnTests : IAsyncLifetime
         Assert.Empty(_openSsl.Errors);
         Assert.Throws<IOException>(() => _receiver.Receive(new byte[4_096]));
         Assert.Equal([errno], _openSsl.Errors);
-        Assert.NotNull(_sender.Failure);
+        Assert.NotNull(_sender.Gate.Failure);
     }
 
     [Theory]
@@ -151,7 +151,7 @@ public sealed class ReceiveTurnTests : IAsyncLifetime
         _receiver.TakeRefusedRecord(errno);
 
         Assert.Equal([errno], _openSsl.Errors);
-        Exception? failure = _sender.Failure;
+        Exception? failure = _sender.Gate.Failure;
         Assert.NotNull(failure);
         Assert.Same(failure, Assert.ThrowsAny<IOException>(() => _receiver.Receive(new byte[10])));
     }

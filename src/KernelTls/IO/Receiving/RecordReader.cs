@@ -247,7 +247,7 @@ internal sealed partial class RecordReader
         CountMessages(result);
         if (result.KeyUpdateDue)
         {
-            _sender.AnswerKeyUpdate();
+            _sender.Gate.RequestAnswer();
         }
 
         switch (result.Status)
@@ -283,7 +283,7 @@ internal sealed partial class RecordReader
                 return false;
             default:
                 Exception failure = Fail(TlsErrors.Read(result, _canRekey));
-                _sender.Abandon(failure);
+                _sender.Gate.Abandon(failure);
                 throw failure;
         }
     }
@@ -370,7 +370,7 @@ internal sealed partial class RecordReader
 
     private void ThrowIfFailed()
     {
-        if (_failure is { } failure || (failure = _sender.Failure) is not null)
+        if (_failure is { } failure || (failure = _sender.Gate.Failure) is not null)
         {
             throw failure;
         }

@@ -39,13 +39,8 @@ internal sealed class TlsSender
         _failures = new SendFailures(kernel, _gate);
     }
 
-    /// <summary>
-    /// Gets why nothing can be sent any more: an answer to the peer's KeyUpdate that could not be sent, or <see cref="Abandon"/>.
-    /// </summary>
-    public Exception? Failure => _gate.Failure;
-
-    /// <summary>Gets a value that indicates whether close_notify was sent: nothing can follow.</summary>
-    public bool IsClosed => _gate.IsClosed;
+    /// <summary>Gets the gate at which all senders take turns.</summary>
+    public SendGate Gate => _gate;
 
     /// <inheritdoc cref="SendKeys.RecordsSent"/>
     public long RecordsSent => _keys.RecordsSent;
@@ -186,9 +181,6 @@ internal sealed class TlsSender
         }
     }
 
-    /// <inheritdoc cref="SendGate.RequestAnswer"/>
-    public void AnswerKeyUpdate() => _gate.RequestAnswer();
-
     /// <inheritdoc cref="OpenSslWriter.SelectCertificate"/>
     public Action? SelectCertificate
     {
@@ -240,9 +232,6 @@ internal sealed class TlsSender
             EndWrite();
         }
     }
-
-    /// <inheritdoc cref="SendGate.Abandon"/>
-    public void Abandon(Exception failure) => _gate.Abandon(failure);
 
     /// <inheritdoc cref="CloseSender.ShutdownAsync"/>
     public Task ShutdownAsync() => _closing.ShutdownAsync();
