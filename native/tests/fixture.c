@@ -214,6 +214,18 @@ size_t Fixture_Fill(int socket)
     return filled;
 }
 
+void Fixture_Drain(int socket, size_t size)
+{
+    uint8_t drain[65536];
+    while (size > 0)
+    {
+        Fixture_Wait(socket, POLLIN);
+        ssize_t received = recv(socket, drain, size < sizeof(drain) ? size : sizeof(drain), 0);
+        CHECK(received > 0);
+        size -= (size_t)received;
+    }
+}
+
 void Fixture_WaitAt(const char* file, int line, const char* what, struct pollfd* waits, nfds_t count)
 {
     int ready;
@@ -244,6 +256,24 @@ bool Fixture_IsInChain(intptr_t certificate, int32_t index)
     const X509* expected = index == 0 ? g_fixture.leaf : g_fixture.intermediate;
     return certificate != 0 && X509_cmp((const X509*)certificate, expected) == 0;
 }
+
+int32_t Fixture_Reject(intptr_t state, const intptr_t* chain, int32_t count, int32_t staple, intptr_t ssl)
+{
+    (void)chain;
+    (void)count;
+    (void)staple;
+    (void)ssl;
+    return (int32_t)state;
+}
+
+const Rejection g_rejections[7] = {
+    {X509_V_ERR_CERT_HAS_EXPIRED, SSL_AD_CERTIFICATE_EXPIRED},
+    {X509_V_ERR_CERT_REVOKED, SSL_AD_CERTIFICATE_REVOKED},
+    {X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, SSL_AD_UNKNOWN_CA},
+    {X509_V_ERR_HOSTNAME_MISMATCH, SSL_AD_BAD_CERTIFICATE},
+    {X509_V_ERR_APPLICATION_VERIFICATION, SSL_AD_HANDSHAKE_FAILURE},
+    {-5, SSL_AD_HANDSHAKE_FAILURE},
+    {999999, SSL_AD_CERTIFICATE_UNKNOWN}};
 
 void Fixture_CheckPeerChain(KtlsConnection* connection, int32_t count)
 {

@@ -53,6 +53,9 @@ void Fixture_ShrinkBuffers(const KtlsPair* pair);
  * (tcp_write_wakeup). */
 size_t Fixture_Fill(int socket);
 
+/* Receives the bytes of Fixture_Fill, and nothing behind them. */
+void Fixture_Drain(int socket, size_t size);
+
 /* Waits for one of the poll events. The test fails at this line if none occurs in time. */
 #define Fixture_Wait(socket, events) \
     Fixture_WaitAt(__FILE__, __LINE__, #events " of " #socket, (struct pollfd[]){{socket, events, 0}}, 1)
@@ -64,6 +67,18 @@ void Fixture_WaitAt(const char* file, int line, const char* what, struct pollfd*
 
 /* Accepts every chain. state may point to an int that counts the calls. */
 int32_t Fixture_Accept(intptr_t state, const intptr_t* chain, int32_t count, int32_t staple, intptr_t ssl);
+
+/* Returns state, which is the result of the verification. */
+int32_t Fixture_Reject(intptr_t state, const intptr_t* chain, int32_t count, int32_t staple, intptr_t ssl);
+
+/* Results of a verification, and the alerts that the peer gets for them. */
+typedef struct Rejection
+{
+    int32_t code;
+    int32_t alert;
+} Rejection;
+
+extern const Rejection g_rejections[7];
 
 /* Checks that the peer sent exactly the first count certificates of the fixture's chain. */
 void Fixture_CheckPeerChain(KtlsConnection* connection, int32_t count);
@@ -86,11 +101,17 @@ typedef struct Link
     KtlsResult serverResult;
 } Link;
 
-/* Creates connections on a new pair, without a handshake. Releases the references to the contexts. */
+/* Creates connections on a new pair, without a handshake. */
+Link Link_CreateWith(KtlsContext* client, KtlsContext* server, const char* serverName);
+
+/* Does the same with new contexts. Releases the references to the contexts. */
 Link Link_Create(const KtlsContextOptions* client, const KtlsContextOptions* server);
 
 /* Runs both handshakes until each has succeeded or failed. */
 void Link_Run(Link* link);
+
+/* Runs both handshakes, which must succeed. */
+void Link_Succeed(Link* link);
 
 /* Runs both handshakes until one of them pauses with this status. */
 void Link_RunToPause(Link* link, int32_t status);

@@ -9,19 +9,23 @@
 #include <string.h>
 #include <sys/socket.h>
 
+Link Link_CreateWith(KtlsContext* client, KtlsContext* server, const char* serverName)
+{
+    Link link = {.verify = Fixture_Accept};
+    Fixture_OpenPair(&link.pair);
+    link.client = Fixture_CreateConnection(client, link.pair.client, serverName);
+    link.server = Fixture_CreateConnection(server, link.pair.server, NULL);
+    return link;
+}
+
 Link Link_Create(const KtlsContextOptions* client, const KtlsContextOptions* server)
 {
-    Link link;
-    memset(&link, 0, sizeof(link));
     Fixture_Initialize();
-    Fixture_OpenPair(&link.pair);
     KtlsContext* clientContext = Fixture_CreateContext(client);
     KtlsContext* serverContext = Fixture_CreateContext(server);
-    link.client = Fixture_CreateConnection(clientContext, link.pair.client, "localhost");
-    link.server = Fixture_CreateConnection(serverContext, link.pair.server, NULL);
+    Link link = Link_CreateWith(clientContext, serverContext, "localhost");
     KtlsNative_ContextFree(clientContext);
     KtlsNative_ContextFree(serverContext);
-    link.verify = Fixture_Accept;
     return link;
 }
 
@@ -55,6 +59,13 @@ void Link_Run(Link* link)
     }
 }
 
+void Link_Succeed(Link* link)
+{
+    Link_Run(link);
+    CHECK_EQ(link->clientResult.status, KTLS_STATUS_OK);
+    CHECK_EQ(link->serverResult.status, KTLS_STATUS_OK);
+}
+
 void Link_RunToPause(Link* link, int32_t status)
 {
     for (;;)
@@ -81,9 +92,7 @@ Link Link_Establish(int32_t version, int32_t flags)
     client.flags |= flags;
     server.flags |= flags;
     Link link = Link_Create(&client, &server);
-    Link_Run(&link);
-    CHECK_EQ(link.clientResult.status, KTLS_STATUS_OK);
-    CHECK_EQ(link.serverResult.status, KTLS_STATUS_OK);
+    Link_Succeed(&link);
     return link;
 }
 
@@ -197,9 +206,7 @@ void Link_Switch(Link* link, const KtlsContextOptions* options)
 
 void Link_Complete(Link* link)
 {
-    Link_Run(link);
-    CHECK_EQ(link->clientResult.status, KTLS_STATUS_OK);
-    CHECK_EQ(link->serverResult.status, KTLS_STATUS_OK);
+    Link_Succeed(link);
     CHECK(ERR_peek_error() == 0);
     Link_TransferBothWays(link, 50000);
 }

@@ -59,7 +59,17 @@ void Test_Note(const char* format, ...)
     va_end(arguments);
 }
 
-static int RunInChild(const Test* test)
+static void Run(const Test* test, bool inKernel)
+{
+    if (test->runBoth != NULL)
+    {
+        test->runBoth(inKernel ? KTLS_FLAG_ENABLE_KTLS : 0);
+        return;
+    }
+    (inKernel ? test->runInKernel : test->run)();
+}
+
+static int RunInChild(const Test* test, bool inKernel)
 {
     fflush(stdout);
     pid_t child = fork();
@@ -68,7 +78,7 @@ static int RunInChild(const Test* test)
         (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
         alarm(LIMIT_SECONDS);
         int before = Fixture_CountDescriptors();
-        test->run();
+        Run(test, inKernel);
         CHECK_EQ(Fixture_CountDescriptors(), before);
         Fixture_Free(); /* so that the leak check at exit finds nothing */
         exit(EXIT_SUCCESS);
@@ -93,17 +103,17 @@ static int RunInChild(const Test* test)
     return WEXITSTATUS(status);
 }
 
-static void RunTest(const Test* test, bool kernelTls, Totals* totals)
+static void RunTest(const Test* test, bool inKernel, bool kernelTls, Totals* totals)
 {
     bool expected = getenv("KTLS_EXPECTED") != NULL && strcmp(getenv("KTLS_EXPECTED"), "1") == 0;
-    int code = test->needsKernelTls && !kernelTls ? EXIT_SKIPPED : RunInChild(test);
-    if (code == EXIT_SKIPPED && test->needsKernelTls && expected)
+    int code = inKernel && !kernelTls ? EXIT_SKIPPED : RunInChild(test, inKernel);
+    if (code == EXIT_SKIPPED && inKernel && expected)
     {
         printf("    kernel TLS is expected here\n");
         code = EXIT_FAILURE;
     }
     const char* outcome = code == EXIT_SUCCESS ? "passed" : code == EXIT_SKIPPED ? "skipped" : "FAILED";
-    printf("%-8s%s\n", outcome, test->name);
+    printf("%-8s%s%s\n", outcome, test->name, inKernel && test->runBoth != NULL ? ", in the kernel" : "");
     totals->passed += code == EXIT_SUCCESS;
     totals->skipped += code == EXIT_SKIPPED;
     totals->failed += code != EXIT_SUCCESS && code != EXIT_SKIPPED;
@@ -153,9 +163,12 @@ int main(int count, char** arguments)
     {
         for (const Test* test = s_suites[s]; test->name != NULL; test++)
         {
-            if (strstr(test->name, filter) != NULL)
+            for (int inKernel = 0; inKernel <= 1 && strstr(test->name, filter) != NULL; inKernel++)
             {
-                RunTest(test, kernelTls, &totals);
+                if (test->runBoth != NULL || (inKernel ? test->runInKernel : test->run) != NULL)
+                {
+                    RunTest(test, inKernel != 0, kernelTls, &totals);
+                }
             }
         }
     }

@@ -9,11 +9,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* A test has one of the functions. Those in the kernel are skipped without kernel TLS, or fail if KTLS_EXPECTED=1. */
 typedef struct Test
 {
     const char* name;
     void (*run)(void);
-    bool needsKernelTls; /* without kernel TLS: skipped, or failed if KTLS_EXPECTED=1 */
+    void (*runInKernel)(void);
+    void (*runBoth)(int32_t flags); /* runs with 0, and in the kernel with KTLS_FLAG_ENABLE_KTLS */
 } Test;
 
 /* Each array ends with an entry without a name. */

@@ -270,10 +270,10 @@ static void Cipher_list(void)
 }
 
 const Test g_argumentTests[] = {
-    {"arguments: context options", Context_options, false},
-    {"arguments: options that OpenSSL rejects", Options_that_openssl_rejects, false},
-    {"arguments: sockets and contexts of a connection", Connection_create, false},
-    {"arguments: calls on a connection", Calls_on_a_connection, false},
-    {"arguments: calls before the handshake", Calls_before_the_handshake, false},
-    {"arguments: a cipher list", Cipher_list, false},
-    {NULL, NULL, false}};
+    {"arguments: context options", .run = Context_options},
+    {"arguments: options that OpenSSL rejects", .run = Options_that_openssl_rejects},
+    {"arguments: sockets and contexts of a connection", .run = Connection_create},
+    {"arguments: calls on a connection", .run = Calls_on_a_connection},
+    {"arguments: calls before the handshake", .run = Calls_before_the_handshake},
+    {"arguments: a cipher list", .run = Cipher_list},
+    {.name = NULL}};

@@ -102,8 +102,8 @@ static void Arguments(void)
 }
 
 const Test g_bystanderTests[] = {
-    {"bystander: it has the certificate and outlives its context", It_has_the_certificate_and_outlives_its_context,
-     false},
-    {"bystander: it may have none", It_may_have_none, false},
-    {"bystander: arguments", Arguments, false},
-    {NULL, NULL, false}};
+    {"bystander: it has the certificate and outlives its context",
+     .run = It_has_the_certificate_and_outlives_its_context},
+    {"bystander: it may have none", .run = It_may_have_none},
+    {"bystander: arguments", .run = Arguments},
+    {.name = NULL}};

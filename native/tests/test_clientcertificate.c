@@ -57,16 +57,6 @@ static void Chosen(int32_t flags)
     }
 }
 
-static void Chosen_in_user_space(void)
-{
-    Chosen(0);
-}
-
-static void Chosen_in_the_kernel(void)
-{
-    Chosen(KTLS_FLAG_ENABLE_KTLS);
-}
-
 static void Acceptable_issuers(void)
 {
     X509* const named[] = {g_fixture.leaf, g_fixture.intermediate};
@@ -181,11 +171,10 @@ static void A_paused_client_is_freed(void)
 }
 
 const Test g_clientCertificateTests[] = {
-    {"client certificate: selected in the pause", Chosen_in_user_space, false},
-    {"client certificate: selected in the pause, in the kernel", Chosen_in_the_kernel, true},
-    {"client certificate: acceptable issuers", Acceptable_issuers, false},
-    {"client certificate: the server may require one", The_server_may_require_a_certificate, false},
-    {"client certificate: no request, no pause", No_request_no_pause, false},
-    {"client certificate: rejected ones", Rejected_certificates, false},
-    {"client certificate: a paused client is freed", A_paused_client_is_freed, false},
-    {NULL, NULL, false}};
+    {"client certificate: selected in the pause", .runBoth = Chosen},
+    {"client certificate: acceptable issuers", .run = Acceptable_issuers},
+    {"client certificate: the server may require one", .run = The_server_may_require_a_certificate},
+    {"client certificate: no request, no pause", .run = No_request_no_pause},
+    {"client certificate: rejected ones", .run = Rejected_certificates},
+    {"client certificate: a paused client is freed", .run = A_paused_client_is_freed},
+    {.name = NULL}};

@@ -41,16 +41,10 @@ static void Close(int32_t version, int32_t flags)
     Link_Free(&link);
 }
 
-static void Close_notify(void)
+static void Close_notify(int32_t flags)
 {
-    Close(TLS1_2_VERSION, 0);
-    Close(TLS1_3_VERSION, 0);
-}
-
-static void Close_notify_kernel(void)
-{
-    Close(TLS1_2_VERSION, KTLS_FLAG_ENABLE_KTLS);
-    Close(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
+    Close(TLS1_2_VERSION, flags);
+    Close(TLS1_3_VERSION, flags);
 }
 
 /* Sends a record through the kernel that OpenSSL would not send. */
@@ -112,16 +106,10 @@ static void Truncate(int32_t version, int32_t flags)
     Link_Free(&link);
 }
 
-static void Truncation(void)
+static void Truncation(int32_t flags)
 {
-    Truncate(TLS1_2_VERSION, 0);
-    Truncate(TLS1_3_VERSION, 0);
-}
-
-static void Truncation_kernel(void)
-{
-    Truncate(TLS1_2_VERSION, KTLS_FLAG_ENABLE_KTLS);
-    Truncate(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
+    Truncate(TLS1_2_VERSION, flags);
+    Truncate(TLS1_3_VERSION, flags);
 }
 
 static void Reset_by_peer(void)
@@ -165,19 +153,6 @@ static void Data_is_readable_after_a_failed_write(void)
     Link_Free(&link);
 }
 
-/* Receives the bytes of Fixture_Fill. */
-static void DrainNoise(int socket, size_t noise)
-{
-    uint8_t drain[65536];
-    while (noise > 0)
-    {
-        Fixture_Wait(socket, POLLIN);
-        ssize_t received = recv(socket, drain, noise < sizeof(drain) ? noise : sizeof(drain), 0);
-        CHECK(received > 0);
-        noise -= (size_t)received;
-    }
-}
-
 static void Shutdown_on_a_full_socket(void)
 {
     KtlsResult result;
@@ -191,7 +166,7 @@ static void Shutdown_on_a_full_socket(void)
     CHECK_EQ(result.status, KTLS_STATUS_WANT_WRITE);
     CHECK_EQ(KtlsNative_Shutdown(link.client, link.pair.client, &result), 0);
     CHECK_EQ(result.status, KTLS_STATUS_WANT_WRITE);
-    DrainNoise(link.pair.server, noise);
+    Fixture_Drain(link.pair.server, noise);
     Fixture_Wait(link.pair.client, POLLOUT);
     CHECK_EQ(KtlsNative_Shutdown(link.client, link.pair.client, &result), 0);
     CHECK_EQ(result.status, KTLS_STATUS_OK);
@@ -225,7 +200,7 @@ static void Held_records_come_before_close_notify(void)
     CHECK_EQ(result.status, KTLS_STATUS_WANT_WRITE);
     CHECK_EQ(KtlsNative_CloseSending(link.client, link.pair.client, &result), 0);
     CHECK_EQ(result.status, KTLS_STATUS_WANT_WRITE);
-    DrainNoise(link.pair.server, noise);
+    Fixture_Drain(link.pair.server, noise);
     bool closed = false;
     size_t read = 0;
     do
@@ -249,15 +224,14 @@ static void Held_records_come_before_close_notify(void)
 }
 
 const Test g_closeTests[] = {
-    {"close: close_notify, each direction", Close_notify, false},
-    {"close: close_notify, each direction, in the kernel", Close_notify_kernel, true},
-    {"close: close_notify behind user_canceled, in the kernel", Close_notify_behind_user_canceled_kernel, true},
-    {"close: truncation behind user_canceled, in the kernel", Truncation_behind_user_canceled_kernel, true},
-    {"close: data before close_notify comes first", Data_before_close_notify_comes_first, false},
-    {"close: truncation is an end of its own kind", Truncation, false},
-    {"close: truncation is an end of its own kind, in the kernel", Truncation_kernel, true},
-    {"close: reset by the peer", Reset_by_peer, false},
-    {"close: data is readable after a failed write", Data_is_readable_after_a_failed_write, false},
-    {"close: Shutdown on a full socket", Shutdown_on_a_full_socket, false},
-    {"close: held records come before close_notify", Held_records_come_before_close_notify, false},
-    {NULL, NULL, false}};
+    {"close: close_notify, each direction", .runBoth = Close_notify},
+    {"close: close_notify behind user_canceled, in the kernel",
+     .runInKernel = Close_notify_behind_user_canceled_kernel},
+    {"close: truncation behind user_canceled, in the kernel", .runInKernel = Truncation_behind_user_canceled_kernel},
+    {"close: data before close_notify comes first", .run = Data_before_close_notify_comes_first},
+    {"close: truncation is an end of its own kind", .runBoth = Truncation},
+    {"close: reset by the peer", .run = Reset_by_peer},
+    {"close: data is readable after a failed write", .run = Data_is_readable_after_a_failed_write},
+    {"close: Shutdown on a full socket", .run = Shutdown_on_a_full_socket},
+    {"close: held records come before close_notify", .run = Held_records_come_before_close_notify},
+    {.name = NULL}};

@@ -39,16 +39,10 @@ static void UseAfterMove(int32_t version, int32_t flags)
     Link_Free(&link);
 }
 
-static void Connection_moves(void)
+static void Connection_moves(int32_t flags)
 {
-    UseAfterMove(TLS1_2_VERSION, 0);
-    UseAfterMove(TLS1_3_VERSION, 0);
-}
-
-static void Connection_moves_kernel(void)
-{
-    UseAfterMove(TLS1_2_VERSION, KTLS_FLAG_ENABLE_KTLS);
-    UseAfterMove(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
+    UseAfterMove(TLS1_2_VERSION, flags);
+    UseAfterMove(TLS1_3_VERSION, flags);
 }
 
 static void Discard_plain(void)
@@ -136,10 +130,9 @@ static void Arguments(void)
 }
 
 const Test g_detachTests[] = {
-    {"detach: a connection moves to another descriptor", Connection_moves, false},
-    {"detach: a connection in the kernel moves to another descriptor", Connection_moves_kernel, true},
-    {"detach: what arrives is discarded", Discard_plain, false},
-    {"detach: records of any type are discarded", Discard_records_kernel, true},
-    {"detach: a peek leaves the bytes", Peek_leaves_the_bytes, false},
-    {"detach: arguments", Arguments, false},
-    {NULL, NULL, false}};
+    {"detach: a connection moves to another descriptor", .runBoth = Connection_moves},
+    {"detach: what arrives is discarded", .run = Discard_plain},
+    {"detach: records of any type are discarded", .runInKernel = Discard_records_kernel},
+    {"detach: a peek leaves the bytes", .run = Peek_leaves_the_bytes},
+    {"detach: arguments", .run = Arguments},
+    {.name = NULL}};

@@ -244,11 +244,11 @@ static void Layer_of_a_socket_with_tls(void)
 }
 
 const Test g_directionTests[] = {
-    {"directions: flags", Flags, false},
-    {"directions: each alone, key updates included", Each_direction_alone, true},
-    {"directions: kernel TLS is unavailable", Kernel_tls_is_unavailable, false},
-    {"layer: plain sockets", Layer_of_plain_sockets, false},
-    {"layer: a socket in a sockmap", Layer_of_a_socket_in_a_sockmap, false},
-    {"layer: servers in a sockmap", Servers_in_a_sockmap, false},
-    {"layer: a socket with tls", Layer_of_a_socket_with_tls, true},
-    {NULL, NULL, false}};
+    {"directions: flags", .run = Flags},
+    {"directions: each alone, key updates included", .runInKernel = Each_direction_alone},
+    {"directions: kernel TLS is unavailable", .run = Kernel_tls_is_unavailable},
+    {"layer: plain sockets", .run = Layer_of_plain_sockets},
+    {"layer: a socket in a sockmap", .run = Layer_of_a_socket_in_a_sockmap},
+    {"layer: servers in a sockmap", .run = Servers_in_a_sockmap},
+    {"layer: a socket with tls", .runInKernel = Layer_of_a_socket_with_tls},
+    {.name = NULL}};

@@ -221,10 +221,10 @@ static void A_paused_connection_is_freed(void)
 }
 
 const Test g_helloTests[] = {
-    {"hello: its contents", Contents_of_the_hello, false},
-    {"hello: its versions", Versions_of_the_hello, false},
-    {"hello: its server name", Server_names_of_the_hello, false},
-    {"hello: the peer gets the alert of the abort", The_peer_gets_the_alert_of_the_abort, false},
-    {"hello: decisions only while paused", Only_while_paused, false},
-    {"hello: a paused connection is freed", A_paused_connection_is_freed, false},
-    {NULL, NULL, false}};
+    {"hello: its contents", .run = Contents_of_the_hello},
+    {"hello: its versions", .run = Versions_of_the_hello},
+    {"hello: its server name", .run = Server_names_of_the_hello},
+    {"hello: the peer gets the alert of the abort", .run = The_peer_gets_the_alert_of_the_abort},
+    {"hello: decisions only while paused", .run = Only_while_paused},
+    {"hello: a paused connection is freed", .run = A_paused_connection_is_freed},
+    {.name = NULL}};

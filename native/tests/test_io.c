@@ -25,24 +25,14 @@ static void Transfer(int32_t version, int32_t flags)
     Link_Free(&link);
 }
 
-static void Transfer_tls12(void)
+static void Transfer_tls12(int32_t flags)
 {
-    Transfer(TLS1_2_VERSION, 0);
+    Transfer(TLS1_2_VERSION, flags);
 }
 
-static void Transfer_tls13(void)
+static void Transfer_tls13(int32_t flags)
 {
-    Transfer(TLS1_3_VERSION, 0);
-}
-
-static void Transfer_kernel_tls12(void)
-{
-    Transfer(TLS1_2_VERSION, KTLS_FLAG_ENABLE_KTLS);
-}
-
-static void Transfer_kernel_tls13(void)
-{
-    Transfer(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
+    Transfer(TLS1_3_VERSION, flags);
 }
 
 /* Sends size bytes without reading them. */
@@ -111,16 +101,6 @@ static void Capacities(int32_t flags)
         }
         Link_Free(&link);
     }
-}
-
-static void Read_capacities(void)
-{
-    Capacities(0);
-}
-
-static void Read_capacities_kernel(void)
-{
-    Capacities(KTLS_FLAG_ENABLE_KTLS);
 }
 
 /* Writes until the socket is full. Returns the number of bytes written. */
@@ -302,16 +282,13 @@ static void Kernel_tls_is_unavailable(void)
 }
 
 const Test g_ioTests[] = {
-    {"io: 1 MiB both ways, TLS 1.2", Transfer_tls12, false},
-    {"io: 1 MiB both ways, TLS 1.3", Transfer_tls13, false},
-    {"io: 1 MiB both ways, TLS 1.2 in the kernel", Transfer_kernel_tls12, true},
-    {"io: 1 MiB both ways, TLS 1.3 in the kernel", Transfer_kernel_tls13, true},
-    {"io: read capacities and pending", Read_capacities, false},
-    {"io: read capacities and pending in the kernel", Read_capacities_kernel, true},
-    {"io: a full socket and a moved buffer", Want_write_and_a_moved_buffer, false},
-    {"io: Write is rejected if the kernel encrypts", Write_is_rejected_if_the_kernel_encrypts, true},
-    {"io: a bad record is answered by its alert", A_bad_record_is_answered_by_its_alert, true},
-    {"io: a bad record before the end is answered by its alert", A_bad_record_before_the_end_is_answered_by_its_alert,
-     true},
-    {"io: kernel TLS is unavailable", Kernel_tls_is_unavailable, false},
-    {NULL, NULL, false}};
+    {"io: 1 MiB both ways, TLS 1.2", .runBoth = Transfer_tls12},
+    {"io: 1 MiB both ways, TLS 1.3", .runBoth = Transfer_tls13},
+    {"io: read capacities and pending", .runBoth = Capacities},
+    {"io: a full socket and a moved buffer", .run = Want_write_and_a_moved_buffer},
+    {"io: Write is rejected if the kernel encrypts", .runInKernel = Write_is_rejected_if_the_kernel_encrypts},
+    {"io: a bad record is answered by its alert", .runInKernel = A_bad_record_is_answered_by_its_alert},
+    {"io: a bad record before the end is answered by its alert",
+     .runInKernel = A_bad_record_before_the_end_is_answered_by_its_alert},
+    {"io: kernel TLS is unavailable", .run = Kernel_tls_is_unavailable},
+    {.name = NULL}};

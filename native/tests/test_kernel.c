@@ -168,11 +168,11 @@ static void No_keys_without_the_option(void)
 }
 
 const Test g_kernelTests[] = {
-    {"kernel: probe", Probe, false},
-    {"kernel: probe without descriptors", Probe_without_descriptors, false},
-    {"kernel: info of other sockets", Socket_info_of_other_sockets, false},
-    {"kernel: TLS 1.2 is offloaded", Offload_tls12, true},
-    {"kernel: TLS 1.3 is offloaded", Offload_tls13, true},
-    {"kernel: info without privilege", Socket_info_without_privilege, true},
-    {"kernel: no keys without the option", No_keys_without_the_option, true},
-    {NULL, NULL, false}};
+    {"kernel: probe", .run = Probe},
+    {"kernel: probe without descriptors", .run = Probe_without_descriptors},
+    {"kernel: info of other sockets", .run = Socket_info_of_other_sockets},
+    {"kernel: TLS 1.2 is offloaded", .runInKernel = Offload_tls12},
+    {"kernel: TLS 1.3 is offloaded", .runInKernel = Offload_tls13},
+    {"kernel: info without privilege", .runInKernel = Socket_info_without_privilege},
+    {"kernel: no keys without the option", .runInKernel = No_keys_without_the_option},
+    {.name = NULL}};

@@ -179,14 +179,14 @@ static void Error_text_is_cut_to_capacity(void)
 }
 
 const Test g_libraryTests[] = {
-    {"library: nothing works before Initialize", Nothing_works_before_initialize, false},
-    {"library: the libssl of the process is used", Initialize_uses_the_library_of_the_process, false},
-    {"library: Initialize repeats its first result", Initialize_repeats_its_first_result, false},
-    {"library: Initialize from many threads", Initialize_from_many_threads, false},
-    {"library: of two images the one with the version is used", Of_two_images_the_one_with_the_version_is_used, false},
-    {"library: a later image with the version is used", A_later_image_with_the_version_is_used, false},
-    {"library: without the version the first image is used", Without_the_version_the_first_image_is_used, false},
-    {"library: a missing symbol is reported", A_library_that_lacks_symbols_is_rejected, false},
-    {"library: a newer major version is rejected", A_newer_major_version_is_rejected, false},
-    {"library: error text is cut to capacity", Error_text_is_cut_to_capacity, false},
-    {NULL, NULL, false}};
+    {"library: nothing works before Initialize", .run = Nothing_works_before_initialize},
+    {"library: the libssl of the process is used", .run = Initialize_uses_the_library_of_the_process},
+    {"library: Initialize repeats its first result", .run = Initialize_repeats_its_first_result},
+    {"library: Initialize from many threads", .run = Initialize_from_many_threads},
+    {"library: of two images the one with the version is used", .run = Of_two_images_the_one_with_the_version_is_used},
+    {"library: a later image with the version is used", .run = A_later_image_with_the_version_is_used},
+    {"library: without the version the first image is used", .run = Without_the_version_the_first_image_is_used},
+    {"library: a missing symbol is reported", .run = A_library_that_lacks_symbols_is_rejected},
+    {"library: a newer major version is rejected", .run = A_newer_major_version_is_rejected},
+    {"library: error text is cut to capacity", .run = Error_text_is_cut_to_capacity},
+    {.name = NULL}};

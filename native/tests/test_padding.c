@@ -222,9 +222,9 @@ static void With_control_records_between(void)
 }
 
 const Test g_paddingTests[] = {
-    {"padding: none sent", Without_padding, true},
-    {"padding: sent and expected", With_padding_that_is_expected, true},
-    {"padding: sent and not expected", With_padding_that_is_not, true},
-    {"padding: sent in pieces and not expected", In_pieces, true},
-    {"padding: control records between", With_control_records_between, true},
-    {NULL, NULL, false}};
+    {"padding: none sent", .runInKernel = Without_padding},
+    {"padding: sent and expected", .runInKernel = With_padding_that_is_expected},
+    {"padding: sent and not expected", .runInKernel = With_padding_that_is_not},
+    {"padding: sent in pieces and not expected", .runInKernel = In_pieces},
+    {"padding: control records between", .runInKernel = With_control_records_between},
+    {.name = NULL}};

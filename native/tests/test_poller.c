@@ -17,18 +17,6 @@ static bool HasReport(int32_t poller)
     return poll(&wait, 1, 50) == 1;
 }
 
-static void DrainSocket(int socket, size_t total)
-{
-    uint8_t drain[65536];
-    while (total > 0)
-    {
-        Fixture_Wait(socket, POLLIN);
-        ssize_t drained = recv(socket, drain, sizeof(drain), 0);
-        CHECK(drained > 0 && (size_t)drained <= total);
-        total -= (size_t)drained;
-    }
-}
-
 static void CheckReport(int32_t poller, int64_t token)
 {
     int64_t tokens[4] = {0};
@@ -80,7 +68,7 @@ static void Reports_once_after_the_drain(void)
     size_t total = Fixture_Fill(pair.client);
     CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, token), 0);
     CHECK(!HasReport(poller));
-    DrainSocket(pair.server, total);
+    Fixture_Drain(pair.server, total);
     CheckReport(poller, token);
     CHECK(!HasReport(poller));
     CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), 0);
@@ -130,7 +118,7 @@ static void Disarmed_reports_nothing(void)
     size_t total = Fixture_Fill(pair.client);
     CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, 1), 0);
     CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), 0);
-    DrainSocket(pair.server, total);
+    Fixture_Drain(pair.server, total);
     CHECK(!HasReport(poller));
     (void)close(poller);
     KtlsPair_Close(&pair);
@@ -336,16 +324,16 @@ static void Arm_wakes_a_waiting_thread(void)
 }
 
 const Test g_pollerTests[] = {
-    {"poller: arguments", Arguments, false},
-    {"poller: reports once, after the drain", Reports_once_after_the_drain, false},
-    {"poller: reports SO_RCVLOWAT bytes", Reports_SO_RCVLOWAT_bytes, false},
-    {"poller: disarmed, it reports nothing", Disarmed_reports_nothing, false},
-    {"poller: a socket closed underneath", A_socket_closed_underneath, false},
-    {"poller: the peer's end is reported once", The_peer_s_end_is_reported_once, false},
-    {"poller: an error does not end the watch", An_error_does_not_end_the_watch, false},
-    {"poller: a closed socket is not watched", A_closed_socket_is_not_watched, false},
-    {"poller: arming again replaces the events", Arming_again_replaces_the_events, false},
-    {"poller: shutdown ends a wait", Shutdown_ends_a_wait, false},
-    {"poller: many sockets", Many_sockets, false},
-    {"poller: arming wakes a waiting thread", Arm_wakes_a_waiting_thread, false},
-    {NULL, NULL, false}};
+    {"poller: arguments", .run = Arguments},
+    {"poller: reports once, after the drain", .run = Reports_once_after_the_drain},
+    {"poller: reports SO_RCVLOWAT bytes", .run = Reports_SO_RCVLOWAT_bytes},
+    {"poller: disarmed, it reports nothing", .run = Disarmed_reports_nothing},
+    {"poller: a socket closed underneath", .run = A_socket_closed_underneath},
+    {"poller: the peer's end is reported once", .run = The_peer_s_end_is_reported_once},
+    {"poller: an error does not end the watch", .run = An_error_does_not_end_the_watch},
+    {"poller: a closed socket is not watched", .run = A_closed_socket_is_not_watched},
+    {"poller: arming again replaces the events", .run = Arming_again_replaces_the_events},
+    {"poller: shutdown ends a wait", .run = Shutdown_ends_a_wait},
+    {"poller: many sockets", .run = Many_sockets},
+    {"poller: arming wakes a waiting thread", .run = Arm_wakes_a_waiting_thread},
+    {.name = NULL}};

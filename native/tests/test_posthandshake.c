@@ -50,16 +50,6 @@ static void Accepted(int32_t flags)
     }
 }
 
-static void Accepted_in_user_space(void)
-{
-    Accepted(0);
-}
-
-static void Accepted_in_the_kernel(void)
-{
-    Accepted(KTLS_FLAG_ENABLE_KTLS);
-}
-
 /* An empty response replaces the certificate of the handshake. It does not end the connection, even under REQUIRE_PEER.
  */
 static void Certificate_is_withdrawn(int32_t flags)
@@ -76,16 +66,6 @@ static void Certificate_is_withdrawn(int32_t flags)
         Link_TransferBothWays(&link, 1000);
     }
     Link_Free(&link);
-}
-
-static void Certificate_is_withdrawn_in_user_space(void)
-{
-    Certificate_is_withdrawn(0);
-}
-
-static void Certificate_is_withdrawn_in_the_kernel(void)
-{
-    Certificate_is_withdrawn(KTLS_FLAG_ENABLE_KTLS);
 }
 
 static void SendAll(KtlsConnection* connection, int socket, const char* text)
@@ -176,16 +156,6 @@ static void Interleaved_data(int32_t flags)
     Link_Free(&link);
 }
 
-static void Interleaved_data_in_user_space(void)
-{
-    Interleaved_data(0);
-}
-
-static void Interleaved_data_in_the_kernel(void)
-{
-    Interleaved_data(KTLS_FLAG_ENABLE_KTLS);
-}
-
 /* Repeated calls send one request, and the client pauses once. */
 static void Repeated(int32_t flags)
 {
@@ -226,16 +196,6 @@ static void Repeated(int32_t flags)
     Link_Free(&link);
 }
 
-static void Repeated_in_user_space(void)
-{
-    Repeated(0);
-}
-
-static void Repeated_in_the_kernel(void)
-{
-    Repeated(KTLS_FLAG_ENABLE_KTLS);
-}
-
 /* A selection made in the pause of the handshake stays valid until another one is made. */
 static void After_a_pause_in_the_handshake(int32_t flags)
 {
@@ -264,16 +224,6 @@ static void After_a_pause_in_the_handshake(int32_t flags)
     CHECK_EQ(Request_Finish(&link, Fixture_Accept, 0).status, KTLS_STATUS_OK);
     Fixture_CheckPeerChain(link.server, 2);
     Link_Free(&link);
-}
-
-static void After_a_pause_in_user_space(void)
-{
-    After_a_pause_in_the_handshake(0);
-}
-
-static void After_a_pause_in_the_kernel(void)
-{
-    After_a_pause_in_the_handshake(KTLS_FLAG_ENABLE_KTLS);
 }
 
 /* A KeyUpdate that is due must be sent first. A KeyUpdate before the response is processed. */
@@ -311,16 +261,6 @@ static void Key_updates(int32_t flags)
     Link_Free(&link);
 }
 
-static void Key_updates_in_user_space(void)
-{
-    Key_updates(0);
-}
-
-static void Key_updates_in_the_kernel(void)
-{
-    Key_updates(KTLS_FLAG_ENABLE_KTLS);
-}
-
 /* No ticket follows the response. Tickets of the handshake resume its authentication only. */
 static void No_ticket_follows(int32_t flags)
 {
@@ -334,14 +274,9 @@ static void No_ticket_follows(int32_t flags)
     KtlsSession* session = NULL;
     for (int round = 0; round < 2; round++)
     {
-        Link link;
+        Link link = Link_CreateWith(client, server, NULL);
         KtlsConnectionInfo info;
         KtlsSession* next = NULL;
-        memset(&link, 0, sizeof(link));
-        Fixture_OpenPair(&link.pair);
-        link.client = Fixture_CreateConnection(client, link.pair.client, NULL);
-        link.server = Fixture_CreateConnection(server, link.pair.server, NULL);
-        link.verify = Fixture_Accept;
         if (session != NULL)
         {
             CHECK_EQ(KtlsNative_UseSession(link.client, session), 0);
@@ -370,29 +305,12 @@ static void No_ticket_follows(int32_t flags)
     KtlsNative_ContextFree(server);
 }
 
-static void No_ticket_follows_in_user_space(void)
-{
-    No_ticket_follows(0);
-}
-
-static void No_ticket_follows_in_the_kernel(void)
-{
-    No_ticket_follows(KTLS_FLAG_ENABLE_KTLS);
-}
-
 const Test g_postHandshakeTests[] = {
-    {"post-handshake: accepted", Accepted_in_user_space, false},
-    {"post-handshake: accepted, in the kernel", Accepted_in_the_kernel, true},
-    {"post-handshake: the certificate is withdrawn", Certificate_is_withdrawn_in_user_space, false},
-    {"post-handshake: the certificate is withdrawn, in the kernel", Certificate_is_withdrawn_in_the_kernel, true},
-    {"post-handshake: interleaved data", Interleaved_data_in_user_space, false},
-    {"post-handshake: interleaved data, in the kernel", Interleaved_data_in_the_kernel, true},
-    {"post-handshake: repeated calls", Repeated_in_user_space, false},
-    {"post-handshake: repeated calls, in the kernel", Repeated_in_the_kernel, true},
-    {"post-handshake: after a pause in the handshake", After_a_pause_in_user_space, false},
-    {"post-handshake: after a pause in the handshake, in the kernel", After_a_pause_in_the_kernel, true},
-    {"post-handshake: key updates", Key_updates_in_user_space, false},
-    {"post-handshake: key updates, in the kernel", Key_updates_in_the_kernel, true},
-    {"post-handshake: no ticket follows", No_ticket_follows_in_user_space, false},
-    {"post-handshake: no ticket follows, in the kernel", No_ticket_follows_in_the_kernel, true},
-    {NULL, NULL, false}};
+    {"post-handshake: accepted", .runBoth = Accepted},
+    {"post-handshake: the certificate is withdrawn", .runBoth = Certificate_is_withdrawn},
+    {"post-handshake: interleaved data", .runBoth = Interleaved_data},
+    {"post-handshake: repeated calls", .runBoth = Repeated},
+    {"post-handshake: after a pause in the handshake", .runBoth = After_a_pause_in_the_handshake},
+    {"post-handshake: key updates", .runBoth = Key_updates},
+    {"post-handshake: no ticket follows", .runBoth = No_ticket_follows},
+    {.name = NULL}};

@@ -12,37 +12,16 @@
 #include <string.h>
 #include <sys/socket.h>
 
-static int32_t Reject(intptr_t state, const intptr_t* chain, int32_t count, int32_t staple, intptr_t ssl)
-{
-    (void)chain;
-    (void)count;
-    (void)staple;
-    (void)ssl;
-    return (int32_t)state;
-}
-
 static void Rejected(int32_t flags)
 {
-    static const struct
-    {
-        int32_t code;
-        int32_t alert;
-    } s_cases[] = {
-        {X509_V_ERR_CERT_HAS_EXPIRED, SSL_AD_CERTIFICATE_EXPIRED},
-        {X509_V_ERR_CERT_REVOKED, SSL_AD_CERTIFICATE_REVOKED},
-        {X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, SSL_AD_UNKNOWN_CA},
-        {X509_V_ERR_HOSTNAME_MISMATCH, SSL_AD_BAD_CERTIFICATE},
-        {X509_V_ERR_APPLICATION_VERIFICATION, SSL_AD_HANDSHAKE_FAILURE},
-        {-5, SSL_AD_HANDSHAKE_FAILURE},
-        {999999, SSL_AD_CERTIFICATE_UNKNOWN}};
-    for (size_t i = 0; i < sizeof(s_cases) / sizeof(s_cases[0]); i++)
+    for (size_t i = 0; i < sizeof(g_rejections) / sizeof(g_rejections[0]); i++)
     {
         uint8_t byte;
         KtlsResult result;
         Link link = Request_Establish(flags, 0, 0, true);
         Request_StartAndReadToPause(&link);
         Request_Respond(&link, -1);
-        result = Request_Finish(&link, Reject, s_cases[i].code);
+        result = Request_Finish(&link, Fixture_Reject, g_rejections[i].code);
         CHECK_EQ(result.status, KTLS_STATUS_TLS_ERROR);
         CHECK_EQ(result.reason, SSL_R_CERTIFICATE_VERIFY_FAILED);
         CHECK_EQ(Request_StepWith(&link, Fixture_Accept, 0).reason, SSL_R_CERTIFICATE_VERIFY_FAILED);
@@ -50,19 +29,9 @@ static void Rejected(int32_t flags)
         CHECK_EQ(result.reason, SSL_R_CERTIFICATE_VERIFY_FAILED);
         Link_ReadOne(link.client, link.pair.client, &byte, 1, &result);
         CHECK_EQ(result.status, KTLS_STATUS_TLS_ERROR);
-        CHECK_EQ(result.reason, 1000 + s_cases[i].alert);
+        CHECK_EQ(result.reason, 1000 + g_rejections[i].alert);
         Link_Free(&link);
     }
-}
-
-static void Rejected_in_user_space(void)
-{
-    Rejected(0);
-}
-
-static void Rejected_in_the_kernel(void)
-{
-    Rejected(KTLS_FLAG_ENABLE_KTLS);
 }
 
 static void Not_offered(int32_t flags)
@@ -77,16 +46,6 @@ static void Not_offered(int32_t flags)
         Link_TransferBothWays(&link, 1000);
     }
     Link_Free(&link);
-}
-
-static void Not_offered_in_user_space(void)
-{
-    Not_offered(0);
-}
-
-static void Not_offered_in_the_kernel(void)
-{
-    Not_offered(KTLS_FLAG_ENABLE_KTLS);
 }
 
 static void Arguments(int32_t flags)
@@ -116,16 +75,6 @@ static void Arguments(int32_t flags)
     CHECK_EQ(KtlsNative_Shutdown(link.server, link.pair.server, &result), 0);
     Request_CheckError(link.server, link.pair.server, EPIPE);
     Link_Free(&link);
-}
-
-static void Arguments_in_user_space(void)
-{
-    Arguments(0);
-}
-
-static void Arguments_in_the_kernel(void)
-{
-    Arguments(KTLS_FLAG_ENABLE_KTLS);
 }
 
 /* The client closes instead of responding. */
@@ -182,16 +131,6 @@ static void The_client_closes(int32_t flags)
     Link_Free(&link);
 }
 
-static void The_client_closes_in_user_space(void)
-{
-    The_client_closes(0);
-}
-
-static void The_client_closes_in_the_kernel(void)
-{
-    The_client_closes(KTLS_FLAG_ENABLE_KTLS);
-}
-
 static int FailAtRequest(SSL* ssl, void* argument)
 {
     (void)argument;
@@ -241,25 +180,10 @@ static void The_clients_alert(int32_t flags)
     KtlsPair_Close(&pair);
 }
 
-static void The_clients_alert_in_user_space(void)
-{
-    The_clients_alert(0);
-}
-
-static void The_clients_alert_in_the_kernel(void)
-{
-    The_clients_alert(KTLS_FLAG_ENABLE_KTLS);
-}
-
 const Test g_postHandshakeFailureTests[] = {
-    {"post-handshake: rejected", Rejected_in_user_space, false},
-    {"post-handshake: rejected, in the kernel", Rejected_in_the_kernel, true},
-    {"post-handshake: not offered", Not_offered_in_user_space, false},
-    {"post-handshake: not offered, in the kernel", Not_offered_in_the_kernel, true},
-    {"post-handshake: arguments", Arguments_in_user_space, false},
-    {"post-handshake: arguments, in the kernel", Arguments_in_the_kernel, true},
-    {"post-handshake: the client closes", The_client_closes_in_user_space, false},
-    {"post-handshake: the client closes, in the kernel", The_client_closes_in_the_kernel, true},
-    {"post-handshake: the client's alert", The_clients_alert_in_user_space, false},
-    {"post-handshake: the client's alert, in the kernel", The_clients_alert_in_the_kernel, true},
-    {NULL, NULL, false}};
+    {"post-handshake: rejected", .runBoth = Rejected},
+    {"post-handshake: not offered", .runBoth = Not_offered},
+    {"post-handshake: arguments", .runBoth = Arguments},
+    {"post-handshake: the client closes", .runBoth = The_client_closes},
+    {"post-handshake: the client's alert", .runBoth = The_clients_alert},
+    {.name = NULL}};

@@ -75,16 +75,6 @@ static void Full_at_the_request(int32_t flags)
     }
 }
 
-static void Full_at_the_request_in_user_space(void)
-{
-    Full_at_the_request(0);
-}
-
-static void Full_at_the_request_in_the_kernel(void)
-{
-    Full_at_the_request(KTLS_FLAG_ENABLE_KTLS);
-}
-
 /* Selects the leaf and copies of the intermediate. With many copies the response exceeds a record. */
 static void UseLongChain(Link* link, int32_t count)
 {
@@ -161,16 +151,6 @@ static void Full_at_the_response(int32_t flags)
             CHECK(++attempts <= 20);
         }
     }
-}
-
-static void Full_at_the_response_in_user_space(void)
-{
-    Full_at_the_response(0);
-}
-
-static void Full_at_the_response_in_the_kernel(void)
-{
-    Full_at_the_response(KTLS_FLAG_ENABLE_KTLS);
 }
 
 /* Writes until the socket is full. Returns the number of bytes written. The shim holds the last ones. */
@@ -269,10 +249,8 @@ static void A_write_of_the_server_is_pending(void)
 }
 
 const Test g_postHandshakeFullTests[] = {
-    {"post-handshake: a full socket at the request", Full_at_the_request_in_user_space, false},
-    {"post-handshake: a full socket at the request, in the kernel", Full_at_the_request_in_the_kernel, true},
-    {"post-handshake: a full socket at the response", Full_at_the_response_in_user_space, false},
-    {"post-handshake: a full socket at the response, in the kernel", Full_at_the_response_in_the_kernel, true},
-    {"post-handshake: a write of the client is pending", A_write_of_the_client_is_pending, false},
-    {"post-handshake: a write of the server is pending", A_write_of_the_server_is_pending, false},
-    {NULL, NULL, false}};
+    {"post-handshake: a full socket at the request", .runBoth = Full_at_the_request},
+    {"post-handshake: a full socket at the response", .runBoth = Full_at_the_response},
+    {"post-handshake: a write of the client is pending", .run = A_write_of_the_client_is_pending},
+    {"post-handshake: a write of the server is pending", .run = A_write_of_the_server_is_pending},
+    {.name = NULL}};

@@ -35,23 +35,12 @@ static void FreeEnds(Ends* ends)
     KtlsNative_ContextFree(ends->server);
 }
 
-static Link Create(const Ends* ends)
-{
-    Link link;
-    memset(&link, 0, sizeof(link));
-    Fixture_OpenPair(&link.pair);
-    link.client = Fixture_CreateConnection(ends->client, link.pair.client, "localhost");
-    link.server = Fixture_CreateConnection(ends->server, link.pair.server, NULL);
-    link.verify = Fixture_Accept;
-    return link;
-}
-
 /* Makes a connection, with the session unless it is NULL. Returns whether it was resumed. */
 static bool Connect(const Ends* ends, KtlsSession* session, KtlsSession** next)
 {
     KtlsConnectionInfo info;
     int verified = 0;
-    Link link = Create(ends);
+    Link link = Link_CreateWith(ends->client, ends->server, "localhost");
     link.verifyState = (intptr_t)&verified;
     if (session != NULL)
     {
@@ -126,23 +115,17 @@ static void Resume_tls12(int32_t flags)
     FreeEnds(&ends);
 }
 
-static void Resume_in_user_space(void)
+static void Resume(int32_t flags)
 {
-    Resume_tls12(0);
-    Resume_tls13(0);
-}
-
-static void Resume_in_the_kernel(void)
-{
-    Resume_tls12(KTLS_FLAG_ENABLE_KTLS);
-    Resume_tls13(KTLS_FLAG_ENABLE_KTLS);
+    Resume_tls12(flags);
+    Resume_tls13(flags);
 }
 
 /* Tickets arrive, without data, at a client whose kernel decrypts. */
 static void Tickets_under_a_kernel_receive_path(void)
 {
     Ends ends = CreateEnds(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS, 0);
-    Link link = Create(&ends);
+    Link link = Link_CreateWith(ends.client, ends.server, "localhost");
     KtlsSession* session = NULL;
     KtlsResult result;
     uint8_t byte;
@@ -203,7 +186,7 @@ static void A_session_of_another_server(void)
 static void A_fatal_alert_invalidates_the_session(void)
 {
     Ends ends = CreateEnds(TLS1_2_VERSION, 0, 0);
-    Link link = Create(&ends);
+    Link link = Link_CreateWith(ends.client, ends.server, "localhost");
     KtlsSession* session = NULL;
     KtlsSessionInfo info;
     KtlsResult result;
@@ -231,7 +214,7 @@ static void A_fatal_alert_invalidates_the_session(void)
 static void Truncate(int32_t version, int32_t flags, bool closed)
 {
     Ends ends = CreateEnds(version, flags, 0);
-    Link link = Create(&ends);
+    Link link = Link_CreateWith(ends.client, ends.server, "localhost");
     KtlsSession* session = NULL;
     KtlsSession* next = NULL;
     KtlsResult result;
@@ -268,16 +251,6 @@ static void TruncateAll(int32_t flags)
     }
 }
 
-static void Truncation_keeps_the_session(void)
-{
-    TruncateAll(0);
-}
-
-static void Truncation_keeps_the_session_kernel(void)
-{
-    TruncateAll(KTLS_FLAG_ENABLE_KTLS);
-}
-
 static void Arguments(void)
 {
     uint64_t zeroes[8] = {0};
@@ -286,7 +259,7 @@ static void Arguments(void)
     KtlsSessionInfo info;
     Ends ends = CreateEnds(TLS1_2_VERSION, 0, 0);
     CHECK(!Connect(&ends, NULL, &session));
-    Link link = Create(&ends);
+    Link link = Link_CreateWith(ends.client, ends.server, "localhost");
     CHECK_EQ(KtlsNative_UseSession(link.client, NULL), EINVAL);
     CHECK_EQ(KtlsNative_UseSession(link.client, bad), EINVAL);
     CHECK_EQ(KtlsNative_UseSession(NULL, session), EINVAL);
@@ -346,14 +319,12 @@ static void Ticket_keys_rotate(void)
 }
 
 const Test g_resumeTests[] = {
-    {"resume: ticket keys rotate", Ticket_keys_rotate, false},
-    {"resume: shim clients", Resume_in_user_space, false},
-    {"resume: shim clients, in the kernel", Resume_in_the_kernel, true},
-    {"resume: tickets under a kernel receive path", Tickets_under_a_kernel_receive_path, true},
-    {"resume: a server without tickets", A_server_without_tickets, false},
-    {"resume: a session of another server", A_session_of_another_server, false},
-    {"resume: a fatal alert invalidates the session", A_fatal_alert_invalidates_the_session, false},
-    {"resume: truncation keeps the session", Truncation_keeps_the_session, false},
-    {"resume: truncation keeps the session, in the kernel", Truncation_keeps_the_session_kernel, true},
-    {"resume: arguments", Arguments, false},
-    {NULL, NULL, false}};
+    {"resume: ticket keys rotate", .run = Ticket_keys_rotate},
+    {"resume: shim clients", .runBoth = Resume},
+    {"resume: tickets under a kernel receive path", .runInKernel = Tickets_under_a_kernel_receive_path},
+    {"resume: a server without tickets", .run = A_server_without_tickets},
+    {"resume: a session of another server", .run = A_session_of_another_server},
+    {"resume: a fatal alert invalidates the session", .run = A_fatal_alert_invalidates_the_session},
+    {"resume: truncation keeps the session", .runBoth = TruncateAll},
+    {"resume: arguments", .run = Arguments},
+    {.name = NULL}};

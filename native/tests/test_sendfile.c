@@ -214,10 +214,10 @@ static void Closed(void)
 }
 
 const Test g_sendFileTests[] = {
-    {"sendfile: arguments", Arguments, false},
-    {"sendfile: rejected if OpenSSL encrypts", Rejected_if_openssl_encrypts, false},
-    {"sendfile: sections arrive", Sections_arrive, true},
-    {"sendfile: unsupported files", Unsupported_files, true},
-    {"sendfile: full socket", Full_socket, true},
-    {"sendfile: closed", Closed, true},
-    {NULL, NULL, false}};
+    {"sendfile: arguments", .run = Arguments},
+    {"sendfile: rejected if OpenSSL encrypts", .run = Rejected_if_openssl_encrypts},
+    {"sendfile: sections arrive", .runInKernel = Sections_arrive},
+    {"sendfile: unsupported files", .runInKernel = Unsupported_files},
+    {"sendfile: full socket", .runInKernel = Full_socket},
+    {"sendfile: closed", .runInKernel = Closed},
+    {.name = NULL}};

@@ -30,12 +30,7 @@ static bool ResumesAcross(int32_t version, const char* firstName, const char* se
         KtlsContextOptions options = Fixture_ServerOptions(version);
         options.sessionIdContext = (const uint8_t*)names[i];
         options.sessionIdContextLength = names[i] != NULL ? (int32_t)strlen(names[i]) : 0;
-        Link link;
-        memset(&link, 0, sizeof(link));
-        Fixture_OpenPair(&link.pair);
-        link.verify = Fixture_Accept;
-        link.client = Fixture_CreateConnection(client, link.pair.client, "localhost");
-        link.server = Fixture_CreateConnection(first, link.pair.server, NULL);
+        Link link = Link_CreateWith(client, first, "localhost");
         CHECK_EQ(session != NULL ? KtlsNative_UseSession(link.client, session) : 0, 0);
         Link_RunToPause(&link, KTLS_STATUS_WANT_CLIENT_HELLO);
         Link_Switch(&link, &options);
@@ -258,10 +253,10 @@ static void Finished_messages(void)
 }
 
 const Test g_serverOptionTests[] = {
-    {"server options: session ID contexts", Session_id_contexts, false},
-    {"server options: signature algorithms", Signature_algorithms, false},
-    {"server options: options that OpenSSL rejects", Options_that_openssl_rejects, false},
-    {"server options: stapling", Stapling, false},
-    {"server options: stapling, arguments", Stapling_arguments, false},
-    {"server options: Finished messages", Finished_messages, false},
-    {NULL, NULL, false}};
+    {"server options: session ID contexts", .run = Session_id_contexts},
+    {"server options: signature algorithms", .run = Signature_algorithms},
+    {"server options: options that OpenSSL rejects", .run = Options_that_openssl_rejects},
+    {"server options: stapling", .run = Stapling},
+    {"server options: stapling, arguments", .run = Stapling_arguments},
+    {"server options: Finished messages", .run = Finished_messages},
+    {.name = NULL}};

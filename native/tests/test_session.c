@@ -184,11 +184,11 @@ static void A_certificate_under_read_is_rejected(void)
 }
 
 const Test g_sessionTests[] = {
-    {"session: a client resumes", Resumption, false},
-    {"session: a client without tickets resumes", Resumption_without_tickets, false},
-    {"session: NO_TICKETS means none", No_tickets, false},
-    {"session: tickets do not disturb the data", Tickets_do_not_disturb_the_data, false},
-    {"session: a connection outlives its context", A_connection_outlives_its_context, false},
-    {"session: renegotiation is rejected", Renegotiation_is_rejected, false},
-    {"session: a certificate under Read is rejected", A_certificate_under_read_is_rejected, false},
-    {NULL, NULL, false}};
+    {"session: a client resumes", .run = Resumption},
+    {"session: a client without tickets resumes", .run = Resumption_without_tickets},
+    {"session: NO_TICKETS means none", .run = No_tickets},
+    {"session: tickets do not disturb the data", .run = Tickets_do_not_disturb_the_data},
+    {"session: a connection outlives its context", .run = A_connection_outlives_its_context},
+    {"session: renegotiation is rejected", .run = Renegotiation_is_rejected},
+    {"session: a certificate under Read is rejected", .run = A_certificate_under_read_is_rejected},
+    {.name = NULL}};

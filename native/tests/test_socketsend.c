@@ -203,9 +203,9 @@ static void Records_share_segments_openssl(void)
 }
 
 const Test g_socketSendTests[] = {
-    {"socket send: segments are one stream", Segments_are_one_stream, false},
-    {"socket send: segments are one stream, kernel", Segments_are_one_stream_kernel, true},
-    {"socket send: records share segments", Records_share_segments, true},
-    {"socket send: sent data is not delayed", Sent_data_is_not_delayed, true},
-    {"socket send: records of OpenSSL share segments", Records_share_segments_openssl, false},
-    {NULL, NULL, false}};
+    {"socket send: segments are one stream", .run = Segments_are_one_stream},
+    {"socket send: segments are one stream, kernel", .runInKernel = Segments_are_one_stream_kernel},
+    {"socket send: records share segments", .runInKernel = Records_share_segments},
+    {"socket send: sent data is not delayed", .runInKernel = Sent_data_is_not_delayed},
+    {"socket send: records of OpenSSL share segments", .run = Records_share_segments_openssl},
+    {.name = NULL}};

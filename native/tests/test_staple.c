@@ -178,8 +178,8 @@ static void A_server_cannot_postpone_its_verdict(void)
 }
 
 const Test g_stapleTests[] = {
-    {"staple: the callback learns where the response is", The_callback_learns_where_the_response_is, false},
-    {"staple: both verdicts must accept", Both_verdicts_must_accept, false},
-    {"staple: a socket that closes during the second verdict", A_socket_that_closes_during_the_second_verdict, false},
-    {"staple: a server cannot postpone its verdict", A_server_cannot_postpone_its_verdict, false},
-    {NULL, NULL, false}};
+    {"staple: the callback learns where the response is", .run = The_callback_learns_where_the_response_is},
+    {"staple: both verdicts must accept", .run = Both_verdicts_must_accept},
+    {"staple: a socket that closes during the second verdict", .run = A_socket_that_closes_during_the_second_verdict},
+    {"staple: a server cannot postpone its verdict", .run = A_server_cannot_postpone_its_verdict},
+    {.name = NULL}};

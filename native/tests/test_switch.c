@@ -93,20 +93,13 @@ static void Default_ciphers_replace_chosen_ones(void)
 static void Switch_to_the_same(void)
 {
     KtlsResult result;
-    KtlsPair pair;
     Fixture_Initialize();
     KtlsContextOptions client = Fixture_ClientOptions(0);
     KtlsContextOptions server = Fixture_ServerOptions(0);
     server.flags |= KTLS_FLAG_PAUSE_AT_CLIENT_HELLO;
     KtlsContext* clientContext = Fixture_CreateContext(&client);
     KtlsContext* serverContext = Fixture_CreateContext(&server);
-    Fixture_OpenPair(&pair);
-    Link link;
-    memset(&link, 0, sizeof(link));
-    link.pair = pair;
-    link.verify = Fixture_Accept;
-    link.client = Fixture_CreateConnection(clientContext, pair.client, NULL);
-    link.server = Fixture_CreateConnection(serverContext, pair.server, NULL);
+    Link link = Link_CreateWith(clientContext, serverContext, NULL);
     Link_RunToPause(&link, KTLS_STATUS_WANT_CLIENT_HELLO);
     KtlsClientHello hello;
     CHECK_EQ(KtlsNative_GetClientHello(link.server, &hello), 0);
@@ -222,11 +215,11 @@ static void A_second_hello_does_not_pause(void)
 }
 
 const Test g_switchTests[] = {
-    {"switch: TLS 1.2", Switch_tls12, false},
-    {"switch: TLS 1.3", Switch_tls13, false},
-    {"switch: in the kernel", Switch_in_the_kernel, true},
-    {"switch: default ciphers replace chosen ones", Default_ciphers_replace_chosen_ones, false},
-    {"switch: to the same context", Switch_to_the_same, false},
-    {"switch: the verify mode of the other context", The_verify_mode_is_switched, false},
-    {"switch: a second hello does not pause", A_second_hello_does_not_pause, false},
-    {NULL, NULL, false}};
+    {"switch: TLS 1.2", .run = Switch_tls12},
+    {"switch: TLS 1.3", .run = Switch_tls13},
+    {"switch: in the kernel", .runInKernel = Switch_in_the_kernel},
+    {"switch: default ciphers replace chosen ones", .run = Default_ciphers_replace_chosen_ones},
+    {"switch: to the same context", .run = Switch_to_the_same},
+    {"switch: the verify mode of the other context", .run = The_verify_mode_is_switched},
+    {"switch: a second hello does not pause", .run = A_second_hello_does_not_pause},
+    {.name = NULL}};

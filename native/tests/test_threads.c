@@ -57,19 +57,10 @@ static void* RotateKeys(void* context)
     return NULL;
 }
 
-static Link CreateLink(KtlsContext* client, KtlsContext* server)
-{
-    Link link = {.verify = Fixture_Accept};
-    CHECK_EQ(KtlsPair_Open(&link.pair), 0);
-    link.client = Fixture_CreateConnection(client, link.pair.client, "localhost");
-    link.server = Fixture_CreateConnection(server, link.pair.server, NULL);
-    return link;
-}
-
 /* Tickets arrive with the first data. */
 static KtlsSession* ObtainSession(KtlsContext* client, KtlsContext* server)
 {
-    Link link = CreateLink(client, server);
+    Link link = Link_CreateWith(client, server, "localhost");
     Link_Complete(&link);
     KtlsSession* session = NULL;
     CHECK_EQ(KtlsNative_TakeSession(link.client, &session), 0);
@@ -93,7 +84,7 @@ static void RunOnThreads(int32_t version)
     {
         for (int j = 0; j < LINKS; j++)
         {
-            works[i].links[j] = CreateLink(client, server);
+            works[i].links[j] = Link_CreateWith(client, server, "localhost");
         }
     }
 
@@ -249,7 +240,7 @@ static void Flushes_beside_reads(void)
 }
 
 const Test g_threadTests[] = {
-    {"threads: flushes beside reads", Flushes_beside_reads, false},
-    {"threads: connections of one context, TLS 1.3", Connections_of_one_context_on_many_threads_tls13, false},
-    {"threads: connections of one context, TLS 1.2", Connections_of_one_context_on_many_threads_tls12, false},
-    {NULL, NULL, false}};
+    {"threads: flushes beside reads", .run = Flushes_beside_reads},
+    {"threads: connections of one context, TLS 1.3", .run = Connections_of_one_context_on_many_threads_tls13},
+    {"threads: connections of one context, TLS 1.2", .run = Connections_of_one_context_on_many_threads_tls12},
+    {.name = NULL}};

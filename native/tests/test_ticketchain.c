@@ -48,12 +48,7 @@ static Ends CreateEnds(int32_t version, int32_t flags, int32_t count, bool pause
  * chain that the server has. Returns whether the session was resumed. */
 static bool Connect(const Ends* ends, bool pauses, KtlsSession** session)
 {
-    Link link;
-    memset(&link, 0, sizeof(link));
-    Fixture_OpenPair(&link.pair);
-    link.client = Fixture_CreateConnection(ends->client, link.pair.client, "localhost");
-    link.server = Fixture_CreateConnection(ends->server, link.pair.server, NULL);
-    link.verify = Fixture_Accept;
+    Link link = Link_CreateWith(ends->client, ends->server, "localhost");
     if (*session != NULL)
     {
         CHECK_EQ(KtlsNative_UseSession(link.client, *session), 0);
@@ -102,14 +97,9 @@ static void RunBoth(int32_t flags, int32_t count, bool pauses, bool resumes)
     Run(TLS1_3_VERSION, flags, count, pauses, resumes);
 }
 
-static void A_chain_is_resumed(void)
+static void A_chain_is_resumed(int32_t flags)
 {
-    RunBoth(0, 2, false, true);
-}
-
-static void A_chain_is_resumed_in_the_kernel(void)
-{
-    RunBoth(KTLS_FLAG_ENABLE_KTLS, 2, false, true);
+    RunBoth(flags, 2, false, true);
 }
 
 static void A_chain_is_resumed_after_a_pause(void)
@@ -131,9 +121,8 @@ static void A_chain_without_room_is_not_resumed(void)
 }
 
 const Test g_ticketChainTests[] = {
-    {"ticket chain: leaf and issuer", A_chain_is_resumed, false},
-    {"ticket chain: leaf and issuer, in the kernel", A_chain_is_resumed_in_the_kernel, true},
-    {"ticket chain: a pause at the ClientHello", A_chain_is_resumed_after_a_pause, false},
-    {"ticket chain: a leaf, or no certificate", A_leaf_or_nothing_is_resumed, false},
-    {"ticket chain: no room", A_chain_without_room_is_not_resumed, false},
-    {NULL, NULL, false}};
+    {"ticket chain: leaf and issuer", .runBoth = A_chain_is_resumed},
+    {"ticket chain: a pause at the ClientHello", .run = A_chain_is_resumed_after_a_pause},
+    {"ticket chain: a leaf, or no certificate", .run = A_leaf_or_nothing_is_resumed},
+    {"ticket chain: no room", .run = A_chain_without_room_is_not_resumed},
+    {.name = NULL}};

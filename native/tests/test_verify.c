@@ -42,43 +42,22 @@ static void The_chain_is_leaf_then_intermediates(void)
     Link_Free(&link);
 }
 
-static int32_t Reject(intptr_t state, const intptr_t* chain, int32_t count, int32_t staple, intptr_t ssl)
-{
-    (void)chain;
-    (void)count;
-    (void)staple;
-    (void)ssl;
-    return (int32_t)state;
-}
-
 static void The_peer_gets_the_alert_of_the_result(void)
 {
-    static const struct
-    {
-        int32_t code;
-        int32_t alert;
-    } s_cases[] = {
-        {X509_V_ERR_CERT_HAS_EXPIRED, SSL_AD_CERTIFICATE_EXPIRED},
-        {X509_V_ERR_CERT_REVOKED, SSL_AD_CERTIFICATE_REVOKED},
-        {X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY, SSL_AD_UNKNOWN_CA},
-        {X509_V_ERR_HOSTNAME_MISMATCH, SSL_AD_BAD_CERTIFICATE},
-        {X509_V_ERR_APPLICATION_VERIFICATION, SSL_AD_HANDSHAKE_FAILURE},
-        {-5, SSL_AD_HANDSHAKE_FAILURE},
-        {999999, SSL_AD_CERTIFICATE_UNKNOWN}};
     for (int32_t version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++)
     {
-        for (size_t i = 0; i < sizeof(s_cases) / sizeof(s_cases[0]); i++)
+        for (size_t i = 0; i < sizeof(g_rejections) / sizeof(g_rejections[0]); i++)
         {
             KtlsContextOptions client = Fixture_ClientOptions(version);
             KtlsContextOptions server = Fixture_ServerOptions(version);
             Link link = Link_Create(&client, &server);
-            link.verify = Reject;
-            link.verifyState = s_cases[i].code;
+            link.verify = Fixture_Reject;
+            link.verifyState = g_rejections[i].code;
             Link_Run(&link);
             CHECK_EQ(link.clientResult.status, KTLS_STATUS_TLS_ERROR);
             CHECK_EQ(link.clientResult.reason, SSL_R_CERTIFICATE_VERIFY_FAILED);
             CHECK_EQ(link.serverResult.status, KTLS_STATUS_TLS_ERROR);
-            CHECK_EQ(link.serverResult.reason, 1000 + s_cases[i].alert);
+            CHECK_EQ(link.serverResult.reason, 1000 + g_rejections[i].alert);
             Link_Free(&link);
         }
     }
@@ -148,9 +127,9 @@ static void A_client_that_must_have_a_certificate(void)
 }
 
 const Test g_verifyTests[] = {
-    {"verify: the chain is the leaf, then intermediates", The_chain_is_leaf_then_intermediates, false},
-    {"verify: the peer gets the alert of the result", The_peer_gets_the_alert_of_the_result, false},
-    {"verify: both sides send their certificates", Both_sides_show_their_certificates, false},
-    {"verify: a client without certificate", A_client_without_certificate, false},
-    {"verify: a client that must have a certificate", A_client_that_must_have_a_certificate, false},
-    {NULL, NULL, false}};
+    {"verify: the chain is the leaf, then intermediates", .run = The_chain_is_leaf_then_intermediates},
+    {"verify: the peer gets the alert of the result", .run = The_peer_gets_the_alert_of_the_result},
+    {"verify: both sides send their certificates", .run = Both_sides_show_their_certificates},
+    {"verify: a client without certificate", .run = A_client_without_certificate},
+    {"verify: a client that must have a certificate", .run = A_client_that_must_have_a_certificate},
+    {.name = NULL}};
