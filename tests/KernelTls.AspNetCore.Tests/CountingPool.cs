@@ -14,7 +14,7 @@ internal sealed class CountingPool : MemoryPool<byte>
 
     public int MaxRented { get; private set; }
 
-    public override int MaxBufferSize => OutputSegment.BlockSize;
+    public override int MaxBufferSize => TlsPipeWriter.BlockSize;
 
     public override IMemoryOwner<byte> Rent(int minBufferSize = -1)
     {
@@ -50,7 +50,7 @@ internal sealed class CountingPool : MemoryPool<byte>
 
     private sealed class Block(CountingPool pool) : MemoryManager<byte>
     {
-        private readonly byte[] _bytes = new byte[OutputSegment.BlockSize];
+        private readonly byte[] _bytes = new byte[TlsPipeWriter.BlockSize];
 
         public override Memory<byte> Memory => CreateMemory(_bytes.Length);
 

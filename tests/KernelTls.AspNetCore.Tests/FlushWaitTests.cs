@@ -37,31 +37,6 @@ public class FlushWaitTests
         Assert.False((await next.InTime()).IsCanceled);
     }
 
-    /// <summary>A callback that has begun cannot be unregistered, and runs when the next flush waits.</summary>
-    [Theory]
-    [MemberData(nameof(All))]
-    public async Task A_late_cancellation_of_an_earlier_flush_leaves_the_next_one_waiting(TlsMode mode)
-    {
-        await using PipeOutput output = await PipeOutput.CreateAsync(mode);
-        using CancellationTokenSource earlier = new();
-        using CancellationTokenSource own = new();
-        output.Write(0, TlsPair.MoreThanFits);
-        Task<FlushResult> first = output.Writer.FlushAsync(earlier.Token).AsTask();
-        await first.StaysPending();
-        output.Writer.CancelPendingFlush();
-        Assert.True((await first.InTime()).IsCanceled);
-        output.Write(TlsPair.MoreThanFits, Small);
-        Task<FlushResult> next = output.Writer.FlushAsync(own.Token).AsTask();
-
-        CancelWait(output.Writer, earlier.Token);
-
-        await next.StaysPending();
-        await own.CancelAsync();
-        OperationCanceledException e = await Assert.ThrowsAsync<OperationCanceledException>(() => next.InTime());
-        Assert.Equal(own.Token, e.CancellationToken);
-        await Pattern.ReceiveAsync(output.Client, TlsPair.MoreThanFits + Small).InTime();
-    }
-
     /// <summary>Half of one byte is no threshold to resume below.</summary>
     [Theory]
     [MemberData(nameof(All))]
@@ -108,6 +83,22 @@ public class FlushWaitTests
         await sending.InTime();
         Assert.Single(output.Failures);
         Assert.Equal(0, output.Pool.Rented);
+    }
+
+    /// <summary>Kestrel ends the connection then, and does not process another request.</summary>
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_flush_reports_that_its_own_send_has_failed(TlsMode mode)
+    {
+        await using PipeOutput output = await PipeOutput.CreateAsync(mode);
+        await output.AbortAsync().InTime();
+        output.Writer.OnReceived();
+        output.Write(0, Small);
+
+        FlushResult result = await output.Writer.FlushAsync().InTime();
+
+        Assert.True(result is { IsCompleted: true, IsCanceled: false });
+        Assert.Single(output.Failures);
     }
 
     /// <summary>Kestrel's application may continue to write while a flush waits, and complete.</summary>
@@ -157,9 +148,6 @@ public class FlushWaitTests
 
         Assert.Equal([true, false, false, true, false, false], atOnce);
     }
-
-    [UnsafeAccessor(UnsafeAccessorKind.Method)]
-    private static extern void CancelWait(TlsPipeWriter writer, CancellationToken cancellationToken);
 
     [UnsafeAccessor(UnsafeAccessorKind.Field, Name = "_lock")]
     private static extern ref Lock LockOf(TlsPipeWriter writer);

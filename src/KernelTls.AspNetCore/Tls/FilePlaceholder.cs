@@ -20,14 +20,23 @@ internal sealed class FilePlaceholder(SafeFileHandle file, long offset, int leng
     public bool OwnsFile => ownsFile;
 
     /// <summary>
-    /// Gets a value that indicates whether the connection's writer has queued the part and will send it, or drop it with
-    /// the connection.
+    /// Gets a value that indicates whether the connection's writer has queued the part and will send it, or drop it
+    /// with the connection.
     /// </summary>
     public bool IsQueued { get; private set; }
 
+    /// <summary>
+    /// Gets the number of bytes that the connection's writer was given before the part, without those of files.
+    /// </summary>
+    public long Position { get; private set; }
+
     public override Memory<byte> Memory => CreateMemory(length);
 
-    public void MarkQueued() => IsQueued = true;
+    public void MarkQueued(long position)
+    {
+        IsQueued = true;
+        Position = position;
+    }
 
     /// <summary>Sends the part. The stream must have no other data to send at the same time.</summary>
     public async ValueTask SendAsync(KtlsStream stream)

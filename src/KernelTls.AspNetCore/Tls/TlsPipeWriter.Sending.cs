@@ -1,3 +1,4 @@
+using System.Buffers;
 using System.IO.Pipelines;
 using System.Runtime.CompilerServices;
 
@@ -22,12 +23,20 @@ internal sealed partial class TlsPipeWriter : IThreadPoolWorkItem
     }
 
     private State _state;
-    private OutputSegments _queued;
-    private OutputSegments _sending;
+    private bool _isDropped;
     private bool _isTurnComing;
+    private TaskCompletionSource? _drained;
+
+    // Flushed, and not in the present write.
+    private long _queuedBytes;
+    private int _queuedFiles;
+
+    // The present write.
+    private ReadOnlySequence<byte> _sending;
+    private int _filesInWrite;
+    private long _sent;
     private ConfiguredValueTaskAwaitable _write;
     private Action? _endWrite;
-    private TaskCompletionSource? _drained;
 
     // Whether a flush was sent since data was received.
     private bool _hasFlushed;
@@ -45,86 +54,48 @@ internal sealed partial class TlsPipeWriter : IThreadPoolWorkItem
     {
         Task drained;
         bool sends;
-        bool ends;
         lock (_lock)
         {
             _drained ??= new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
             drained = _drained.Task;
             sends = _state != State.Sending && TryTakeQueued();
-            ends = !sends && TryEndPause();
         }
 
-        SendOrEndWait(sends, ends);
+        if (sends)
+        {
+            Send();
+        }
+
         return drained;
     }
 
     /// <summary>Sends the queued data when its turn comes, and the data that is queued during the write.</summary>
     void IThreadPoolWorkItem.Execute()
     {
-        bool sends;
-        bool ends;
         lock (_lock)
         {
             _isTurnComing = false;
-            if (_state != State.Queued)
+
+            // Otherwise a flush that completed a full record has already sent it.
+            if (_state != State.Queued || !TryTakeQueued())
             {
-                // A flush that completed a full record has already sent it.
                 return;
             }
-
-            sends = TryTakeQueued();
-            ends = !sends && TryEndPause();
         }
 
-        SendOrEndWait(sends, ends);
-    }
-
-    /// <summary>
-    /// Sends the data that was taken. If it was dropped because the connection is broken, completes the waiting flush.
-    /// </summary>
-    private void SendOrEndWait(bool sends, bool ends)
-    {
-        if (sends)
-        {
-            Send();
-        }
-        else if (ends)
-        {
-            EndWait(new FlushResult(isCanceled: false, isCompleted: true), inline: false);
-        }
-    }
-
-    /// <summary>Moves the written data to the queue. Small flushes share a block.</summary>
-    private void Enqueue()
-    {
-        if (_unsent.Bytes == 0)
-        {
-            Release(ref _unsent);
-            return;
-        }
-
-        if (_queued.TryCopy(_unsent))
-        {
-            Release(ref _unsent);
-        }
-        else
-        {
-            _queued.Append(ref _unsent);
-        }
+        Send();
     }
 
     /// <summary>
     /// Returns whether the caller must send the queued data, by <see cref="Send"/>. Otherwise another thread sends it,
     /// now or later.
     /// </summary>
-    private bool TryTakeTurn()
-    {
-        return _state != State.Sending && _queued.Bytes > 0 && !WaitsForTurn() && TryTakeQueued();
-    }
+    private bool TryTakeTurn() =>
+        _state != State.Sending && (_queuedBytes > 0 || _queuedFiles > 0) && !WaitsForTurn() && TryTakeQueued();
 
     private bool WaitsForTurn()
     {
-        if (_queued.Bytes >= FullTurn || _queued.HasFiles)
+        if (_queuedBytes >= FullTurn || _queuedFiles > 0)
         {
             return false;
         }
@@ -151,27 +122,28 @@ internal sealed partial class TlsPipeWriter : IThreadPoolWorkItem
     }
 
     /// <summary>
-    /// Makes the queued data the current write. Returns false if there is none, or if it must not be sent any more.
+    /// Makes the queued data the present write. Returns false if there is none, or if it must not be sent any more.
     /// </summary>
     private bool TryTakeQueued()
     {
         if (_isBroken)
         {
-            Release(ref _queued);
+            Drop();
         }
-
-        _sending = _queued;
-        _queued = default;
-        if (_sending.Head is null)
+        else if (_queuedBytes > 0 || _queuedFiles > 0)
         {
-            _state = State.Idle;
-            _drained?.TrySetResult();
-            _drained = null;
-            return false;
+            _sending = _reader.TryRead(out ReadResult read) ? read.Buffer : default;
+            _filesInWrite = _queuedFiles;
+            _queuedBytes = 0;
+            _queuedFiles = 0;
+            _state = State.Sending;
+            return true;
         }
 
-        _state = State.Sending;
-        return true;
+        _state = State.Idle;
+        _drained?.TrySetResult();
+        _drained = null;
+        return false;
     }
 
     /// <summary>
@@ -183,7 +155,7 @@ internal sealed partial class TlsPipeWriter : IThreadPoolWorkItem
         do
         {
 #pragma warning disable CA2012 // CompleteWrite awaits it once.
-            _write = WriteAsync(_sending).ConfigureAwait(false);
+            _write = WriteAsync().ConfigureAwait(false);
 #pragma warning restore CA2012
             ConfiguredValueTaskAwaitable.ConfiguredValueTaskAwaiter write = _write.GetAwaiter();
             if (!write.IsCompleted)
@@ -206,17 +178,11 @@ internal sealed partial class TlsPipeWriter : IThreadPoolWorkItem
     /// <summary>Completes the write. Returns whether another one must follow.</summary>
     private bool CompleteWrite()
     {
-        Exception? failure = null;
         try
         {
             _write.GetAwaiter().GetResult();
         }
-        catch (Exception e)
-        {
-            failure = e;
-        }
-
-        if (failure is not null)
+        catch (Exception failure)
         {
             lock (_lock)
             {
@@ -226,38 +192,78 @@ internal sealed partial class TlsPipeWriter : IThreadPoolWorkItem
             _failed(failure);
         }
 
-        bool goesOn;
-        bool ends;
-        bool isBroken;
         lock (_lock)
         {
-            Release(ref _sending);
             _write = default;
-            goesOn = TryTakeQueued();
-            ends = TryEndPause();
-            isBroken = _isBroken;
-        }
+            if (!_sending.IsEmpty)
+            {
+                _sent += _sending.Length;
+                _reader.AdvanceTo(_sending.End);
+                _sending = default;
+            }
 
-        if (ends)
-        {
-            EndWait(new FlushResult(isCanceled: false, isCompleted: isBroken), inline: !goesOn);
-        }
+            bool goesOn = TryTakeQueued();
+            if (!goesOn || _filesInWrite == 0)
+            {
+                _filesSent?.TrySetResult(false);
+            }
 
-        return goesOn;
+            return goesOn;
+        }
     }
 
     /// <summary>Writes to the stream, and returns synchronous exceptions in the task.</summary>
-    private ValueTask WriteAsync(in OutputSegments segments)
+    private ValueTask WriteAsync()
     {
         try
         {
-            return segments.HasFiles
-                ? WriteWithFilesAsync(segments.Head)
-                : _stream.WriteAsync(segments.AsSequence(), CancellationToken.None);
+            return _filesInWrite > 0 ? WriteWithFilesAsync() : _stream.WriteAsync(_sending, CancellationToken.None);
         }
         catch (Exception e)
         {
             return ValueTask.FromException(e);
+        }
+    }
+
+    [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
+    private async ValueTask WriteWithFilesAsync()
+    {
+        long position = _sent;
+        ReadOnlySequence<byte> memory = _sending;
+        while (FirstFile() is { } file)
+        {
+            if (file.Position > position)
+            {
+                ReadOnlySequence<byte> before = memory.Slice(0, file.Position - position);
+                await _stream.WriteAsync(before, CancellationToken.None).ConfigureAwait(false);
+                memory = memory.Slice(before.End);
+                position = file.Position;
+            }
+
+            await file.SendAsync(_stream).ConfigureAwait(false);
+            RemoveFile();
+        }
+
+        if (!memory.IsEmpty)
+        {
+            await _stream.WriteAsync(memory, CancellationToken.None).ConfigureAwait(false);
+        }
+    }
+
+    private FilePlaceholder? FirstFile()
+    {
+        lock (_lock)
+        {
+            return _filesInWrite > 0 ? _files.Peek() : null;
+        }
+    }
+
+    private void RemoveFile()
+    {
+        lock (_lock)
+        {
+            _filesInWrite--;
+            using IDisposable sent = _files.Dequeue();
         }
     }
 }

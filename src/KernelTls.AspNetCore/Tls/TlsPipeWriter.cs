@@ -1,51 +1,56 @@
 using System.Buffers;
 using System.IO.Pipelines;
+using System.Runtime.CompilerServices;
 
 namespace KernelTls.AspNetCore.Tls;
 
-/// <summary>Collects written data in blocks of the connection's pool, and sends several flushes by one write.</summary>
+/// <summary>
+/// Gathers what Kestrel writes in a <see cref="Pipe"/>, as the default transport does, and sends several flushes by one
+/// write of the stream.
+/// </summary>
 /// <remarks>
 /// <para>
 /// Data that is flushed while a write of the stream is in progress, or before its turn, is sent by one write, so that
-/// small flushes share full records (RFC 8446, section 5.1). A flush completes immediately, unless more is queued than
-/// the default transport permits, or a file is queued: then it completes when that is sent.
+/// small flushes share full records (RFC 8446, section 5.1). The pipe decides when a flush has to wait. A flush that
+/// leaves a file unsent waits until the file is sent, because the file may be closed or be too short until then.
 /// </para>
 /// <para>
-/// States: Idle → Sending → Idle, on the flushing thread, for the first flush after data was received, a full record or a
-/// file. Idle → Queued → Sending → Idle, on the thread pool, for every other flush, which others may join until its turn.
+/// States: Idle → Sending → Idle, on the flushing thread, for the first flush after data was received, a full record or
+/// a file. Idle → Queued → Sending → Idle, on the thread pool, for every other flush, which others may join until its
+/// turn.
 /// </para>
 /// <para>
 /// A flush that is canceled, by its token or <see cref="CancelPendingFlush"/>, does not stop the write, because a part
-/// of a record cannot be taken back. Later flushes follow it. A failed write ends the connection, and flushes complete
-/// with <see cref="FlushResult.IsCompleted"/>, as on a pipe whose reader has completed. Only one thread at a time may
-/// use the writer, except for CancelPendingFlush. A file is written like memory: <see cref="Announce"/>, GetMemory,
-/// Advance. The flush sends it in order.
+/// of a record cannot be taken back. A failed write ends the connection, and flushes complete with
+/// <see cref="FlushResult.IsCompleted"/>. Only one thread at a time may use the writer, except for CancelPendingFlush.
+/// A file is written like memory: <see cref="Announce"/>, GetMemory, Advance. The flush sends it in order.
 /// </para>
 /// </remarks>
 internal sealed partial class TlsPipeWriter : PipeWriter
 {
-    /// <summary>The threshold that PipeOptions uses for -1.</summary>
-    private const int PipeDefault = 64 * 1024;
+    /// <summary>The block size of Kestrel's pool.</summary>
+    public const int BlockSize = 4096;
 
-    /// <summary>The number of spare segments: enough for a response of 64 KiB with its head.</summary>
-    private const int MaxSpareSegments = 20;
+    private static readonly FlushResult s_ended = new(isCanceled: false, isCompleted: true);
 
     private readonly KtlsStream _stream;
-    private readonly MemoryPool<byte> _pool;
-    private readonly long _pauseThreshold;
-    private readonly long _resumeThreshold;
     private readonly Action<Exception> _failed;
-    private readonly Stack<OutputSegment> _spare = new();
+    private readonly PipeWriter _writer;
+    private readonly PipeReader _reader;
 
-    // Written but not flushed.
-    private OutputSegments _unsent;
-
-    // Guards the data that is flushed, queued, or being sent.
+    // Guards what is flushed, queued, or being sent.
     private readonly Lock _lock = new();
     private bool _isBroken;
     private bool _isCompleted;
+    private bool _dropsUnflushed;
 
-    /// <summary>Initializes a new instance of the <see cref="TlsPipeWriter"/> class.</summary>
+    // The files that are written and not sent yet.
+    private readonly Queue<FilePlaceholder> _files = new();
+    private FilePlaceholder? _announced;
+    private long _written;
+    private long _unflushedFileBytes;
+    private TaskCompletionSource<bool>? _filesSent;
+
     /// <param name="stream">The stream.</param>
     /// <param name="pool">The pool of the blocks.</param>
     /// <param name="pauseThreshold">
@@ -55,43 +60,39 @@ internal sealed partial class TlsPipeWriter : PipeWriter
     public TlsPipeWriter(KtlsStream stream, MemoryPool<byte> pool, long pauseThreshold, Action<Exception> failed)
     {
         _stream = stream;
-        _pool = pool;
-        _pauseThreshold = pauseThreshold switch
-        {
-            0 => long.MaxValue,
-            -1 => PipeDefault,
-            _ => pauseThreshold,
-        };
-        _resumeThreshold = Math.Max(_pauseThreshold / 2, 1);
         _failed = failed;
+        Pipe pipe = new(new PipeOptions(
+            pool,
+            writerScheduler: PipeScheduler.ThreadPool,
+            pauseWriterThreshold: pauseThreshold,
+            resumeWriterThreshold: pauseThreshold < 0 ? pauseThreshold : pauseThreshold / 2,
+            minimumSegmentSize: BlockSize,
+            useSynchronizationContext: false));
+        _writer = pipe.Writer;
+        _reader = pipe.Reader;
     }
 
     public override bool CanGetUnflushedBytes => true;
 
-    public override long UnflushedBytes => _unsent.Bytes;
+    public override long UnflushedBytes => _writer.UnflushedBytes + _unflushedFileBytes;
+
+    /// <summary>
+    /// Announces that the next write is <paramref name="file"/>: GetMemory returns its memory, which has no accessible
+    /// content, and Advance by its length takes the file and its ownership.
+    /// </summary>
+    public void Announce(FilePlaceholder file) => _announced = file;
+
+    /// <summary>Reverts <see cref="Announce"/> if the file was not queued.</summary>
+    public void Withdraw() => _announced = null;
 
     public override Memory<byte> GetMemory(int sizeHint = 0)
     {
-        ArgumentOutOfRangeException.ThrowIfNegative(sizeHint);
         if (_isCompleted)
         {
             throw new InvalidOperationException("Writing is not allowed after the writer was completed.");
         }
 
-        if (_announced is { } file)
-        {
-            return file.Memory;
-        }
-
-        if (_unsent.Tail is { } tail && tail.Free.Length >= Math.Max(sizeHint, 1))
-        {
-            return tail.Free;
-        }
-
-        OutputSegment segment = NewSegment();
-        segment.Rent(_pool, sizeHint);
-        _unsent.Append(segment);
-        return segment.Free;
+        return _announced is { } file ? file.Memory : _writer.GetMemory(sizeHint);
     }
 
     public override Span<byte> GetSpan(int sizeHint = 0) => GetMemory(sizeHint).Span;
@@ -104,15 +105,8 @@ internal sealed partial class TlsPipeWriter : PipeWriter
             return;
         }
 
-        if ((uint)bytes > (uint)(_unsent.Tail?.Free.Length ?? 0))
-        {
-            throw new ArgumentOutOfRangeException(nameof(bytes), bytes, "The value exceeds the length of the memory that GetMemory returned.");
-        }
-
-        if (bytes > 0)
-        {
-            _unsent.Advance(bytes);
-        }
+        _writer.Advance(bytes);
+        _written += bytes;
     }
 
     public override ValueTask<FlushResult> FlushAsync(CancellationToken cancellationToken = default)
@@ -122,37 +116,42 @@ internal sealed partial class TlsPipeWriter : PipeWriter
             return ValueTask.FromCanceled<FlushResult>(cancellationToken);
         }
 
+        ValueTask<FlushResult> flush;
+        bool sends;
         lock (_lock)
         {
-            if (_isWaiting)
-            {
-                throw new InvalidOperationException("Another flush is pending.");
-            }
-
-            if (_cancelNext)
-            {
-                _cancelNext = false;
-                return ValueTask.FromResult(new FlushResult(isCanceled: true, isCompleted: _isBroken));
-            }
-
             if (_isBroken)
             {
-                Release(ref _unsent);
-                return ValueTask.FromResult(new FlushResult(isCanceled: false, isCompleted: true));
+                return ValueTask.FromResult(s_ended);
             }
 
-            Enqueue();
-            if (!TryTakeTurn())
-            {
-                return WaitWhilePaused(cancellationToken);
-            }
+            flush = Enqueue(cancellationToken);
+            sends = TryTakeTurn();
+        }
+
+        if (!sends)
+        {
+            return flush;
         }
 
         Send();
         lock (_lock)
         {
-            return WaitWhilePaused(cancellationToken);
+            return _isBroken && flush.IsCompletedSuccessfully ? ValueTask.FromResult(s_ended) : flush;
         }
+    }
+
+    public override void CancelPendingFlush()
+    {
+        lock (_lock)
+        {
+            if (_filesSent?.TrySetResult(true) == true)
+            {
+                return;
+            }
+        }
+
+        _writer.CancelPendingFlush();
     }
 
     /// <summary>
@@ -161,13 +160,7 @@ internal sealed partial class TlsPipeWriter : PipeWriter
     public override void Complete(Exception? exception = null)
     {
         _isCompleted = true;
-        if (exception is not null)
-        {
-            lock (_lock)
-            {
-                Release(ref _unsent);
-            }
-        }
+        _dropsUnflushed |= exception is not null;
     }
 
     /// <summary>Completes the writer. The task completes when everything is sent or the connection is broken.</summary>
@@ -176,43 +169,116 @@ internal sealed partial class TlsPipeWriter : PipeWriter
         Complete();
         lock (_lock)
         {
-            _cancelNext = false;
-            if (!_isBroken)
+            if (!_isBroken && !_dropsUnflushed)
             {
-                Enqueue();
+#pragma warning disable CA2012 // Another flush may be waiting. The task of SendQueuedAsync follows both.
+                _ = Enqueue(CancellationToken.None);
+#pragma warning restore CA2012
             }
         }
 
         await SendQueuedAsync().ConfigureAwait(false);
-        lock (_lock)
-        {
-            // Data written after the connection broke.
-            Release(ref _unsent);
-        }
+        End();
+        _writer.Complete();
     }
 
-    private OutputSegment NewSegment()
+    /// <summary>
+    /// Breaks the connection, because more was counted as written than was written here. Nothing may follow.
+    /// </summary>
+    public void Break(Exception failure)
+    {
+        End();
+        _failed(failure);
+    }
+
+    private void End()
     {
         lock (_lock)
         {
-            return _spare.TryPop(out OutputSegment? spare) ? spare : new OutputSegment();
-        }
-    }
-
-    private void Release(ref OutputSegments segments)
-    {
-        for (OutputSegment? segment = segments.Head; segment is not null;)
-        {
-            OutputSegment? next = segment.NextSegment;
-            segment.Return();
-            if (_spare.Count < MaxSpareSegments)
+            _isBroken = true;
+            if (_state != State.Sending)
             {
-                _spare.Push(segment);
+                Drop();
+            }
+        }
+    }
+
+    private void AdvanceBy(FilePlaceholder file, int bytes)
+    {
+        if (bytes != file.Length)
+        {
+            InvalidOperationException failure = new(
+                $"{bytes} bytes were written instead of the {file.Length} bytes of the file that was announced.");
+            Break(failure);
+            throw failure;
+        }
+
+        lock (_lock)
+        {
+            file.MarkQueued(_written);
+            _files.Enqueue(file);
+        }
+
+        _unflushedFileBytes += bytes;
+        _announced = null;
+    }
+
+    /// <summary>Moves what was written to the queue, and returns the task of its flush.</summary>
+    private ValueTask<FlushResult> Enqueue(CancellationToken cancellationToken)
+    {
+        bool hasFiles = _files.Count > 0;
+        long bytes = _writer.UnflushedBytes;
+        ValueTask<FlushResult> flush = _writer.FlushAsync(hasFiles ? CancellationToken.None : cancellationToken);
+        _queuedBytes += bytes - _writer.UnflushedBytes;
+        _queuedFiles = _files.Count - _filesInWrite;
+        _unflushedFileBytes = 0;
+        if (!hasFiles)
+        {
+            return flush;
+        }
+
+        if (flush.IsCompletedSuccessfully && flush.Result is { IsCanceled: true } canceled)
+        {
+            return ValueTask.FromResult(canceled);
+        }
+
+        if (_filesSent is null or { Task.IsCompleted: true })
+        {
+            _filesSent = new TaskCompletionSource<bool>(TaskCreationOptions.RunContinuationsAsynchronously);
+        }
+
+        return WaitForFilesAsync(_filesSent.Task, cancellationToken);
+    }
+
+    private async ValueTask<FlushResult> WaitForFilesAsync(Task<bool> sent, CancellationToken cancellationToken)
+    {
+        bool isCanceled = await sent.WaitAsync(cancellationToken).ConfigureAwait(false);
+        return new FlushResult(isCanceled, isCompleted: !isCanceled && _isBroken);
+    }
+
+    /// <summary>
+    /// Drops what is not sent, and returns its memory. Flushes complete, as on a pipe whose reader has completed.
+    /// </summary>
+    private void Drop()
+    {
+        if (!_isDropped)
+        {
+            _isDropped = true;
+            if (_reader.TryRead(out ReadResult rest))
+            {
+                _reader.AdvanceTo(rest.Buffer.End);
             }
 
-            segment = next;
+            _reader.Complete();
         }
 
-        segments = default;
+        foreach (IDisposable file in _files)
+        {
+            file.Dispose();
+        }
+
+        _files.Clear();
+        _queuedFiles = 0;
+        _filesInWrite = 0;
     }
 }
