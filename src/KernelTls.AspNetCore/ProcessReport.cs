@@ -1,17 +1,48 @@
 using KernelTls.Diagnostics;
+using Microsoft.Extensions.Hosting;
 using Microsoft.Extensions.Logging;
 
 namespace KernelTls.AspNetCore;
 
 /// <summary>
-/// Logs which woven libraries use kernel TLS and which do not, and the stock streams of a process with kernel TLS switched on: each kind
-/// once.
+/// Logs which woven libraries use kernel TLS and which do not, and the stock streams of a process with kernel TLS
+/// switched on: each kind once.
 /// </summary>
-internal sealed class ProcessReport(ILogger<ProcessReport> logger) : HostedReport
+/// <remarks>
+/// It is not a <see cref="BackgroundService"/>. A host whose start fails takes a canceled service for one that failed.
+/// It would log it as critical beside the real error.
+/// </remarks>
+internal sealed class ProcessReport(ILogger<ProcessReport> logger) : IHostedService, IDisposable
 {
-    /// <inheritdoc/>
-    protected override Task WriteAsync(CancellationToken stopping) =>
-        Task.WhenAll(LogConnectionsAsync(stopping), LogFallbacksAsync(stopping), LogStockHandshakesAsync(stopping));
+    private readonly CancellationTokenSource _stopping = new();
+    private Task _written = Task.CompletedTask;
+
+    public Task StartAsync(CancellationToken cancellationToken)
+    {
+        _written = WriteUntilStoppedAsync();
+        return Task.CompletedTask;
+    }
+
+    public async Task StopAsync(CancellationToken cancellationToken)
+    {
+        await _stopping.CancelAsync().ConfigureAwait(false);
+        await _written.ConfigureAwait(false);
+    }
+
+    public void Dispose() => _stopping.Cancel();
+
+    private async Task WriteUntilStoppedAsync()
+    {
+        CancellationToken stopping = _stopping.Token;
+        try
+        {
+            await Task.WhenAll(
+                LogConnectionsAsync(stopping), LogFallbacksAsync(stopping), LogStockHandshakesAsync(stopping)).ConfigureAwait(false);
+        }
+        catch (OperationCanceledException) when (stopping.IsCancellationRequested)
+        {
+        }
+    }
 
     private async Task LogConnectionsAsync(CancellationToken stopping)
     {
@@ -19,7 +50,8 @@ internal sealed class ProcessReport(ILogger<ProcessReport> logger) : HostedRepor
         {
             if (kind.Library.Length != 0)
             {
-                logger.WovenLibraryServed(kind.Library, kind.IsServer ? "server" : "client", kind.Protocol, kind.Offload);
+                string role = kind.IsServer ? "server" : "client";
+                logger.WovenLibraryServed(kind.Library, role, kind.Protocol, kind.Offload);
             }
         }
     }

@@ -59,7 +59,8 @@ internal sealed class TlsHandshake : IDisposable
                 if (!HasFirstRecord)
                 {
                     await _receiver.WaitReadableAsync(cancellationToken).ConfigureAwait(false);
-                    await FirstRecord.WaitForRestAsync(_socket, keepsRecord: false, cancellationToken).ConfigureAwait(false);
+                    await FirstRecord.WaitForRestAsync(
+                        _socket, keepsRecord: false, cancellationToken).ConfigureAwait(false);
                 }
             }
             catch (Exception e) when (e is SocketException or ObjectDisposedException)
@@ -79,18 +80,12 @@ internal sealed class TlsHandshake : IDisposable
             switch (wanted)
             {
                 case NativeStatus.WantWrite:
-                    refusals = await SocketReadiness.WaitForRoomAsync(_socket, refusals, cancellationToken).ConfigureAwait(false);
+                    refusals = await SocketReadiness.WaitForRoomAsync(
+                        _socket, refusals, cancellationToken).ConfigureAwait(false);
                     break;
                 case NativeStatus.WantRead:
-                    try
-                    {
-                        await _receiver.WaitReadableAsync(cancellationToken).ConfigureAwait(false);
-                    }
-                    catch (SocketException e)
-                    {
-                        Check(_receiver.Complete(0, e.SocketErrorCode));
-                    }
-
+                    await _connection.WaitToReadAsync(
+                        _receiver, TlsErrors.CannotAuthenticate, cancellationToken).ConfigureAwait(false);
                     break;
                 default:
                     await DecideAsync(wanted, cancellationToken).ConfigureAwait(false);
@@ -164,7 +159,9 @@ internal sealed class TlsHandshake : IDisposable
     /// <summary>Client: gets the name as given by the caller. Server: empty.</summary>
     public string TargetHost => _settings.GivenHost;
 
-    /// <summary>Waits until the client has sent a record, blocking. Returns <see langword="false"/> when the time is over.</summary>
+    /// <summary>
+    /// Waits until the client has sent a record, blocking. Returns <see langword="false"/> when the time is over.
+    /// </summary>
     private bool WaitForClient()
     {
         try
@@ -242,19 +239,6 @@ internal sealed class TlsHandshake : IDisposable
         AlertedSocket = _socket;
     }
 
-    private void Check(SocketReceiveResult result)
-    {
-        if (result.RecordErrno != 0)
-        {
-            // In TLS 1.2 the kernel receives before Finished arrives, so Finished waits there as a control record.
-            _connection.ReceiveFailed(result.RecordErrno);
-        }
-        else if (result.Error != SocketError.Success)
-        {
-            throw TlsErrors.Socket(TlsErrors.CannotAuthenticate, result.Error);
-        }
-    }
-
     private async Task DecideAsync(NativeStatus pause, CancellationToken cancellationToken)
     {
         if (pause == NativeStatus.WantCertificate)
@@ -295,7 +279,8 @@ internal sealed class TlsHandshake : IDisposable
         {
             Abort(TlsAlert.InternalError);
             throw new AuthenticationException(
-                $"OpenSSL refused the options that a callback chose ({reason}). Check that the certificate matches its key and that the cipher suites exist.");
+                $"OpenSSL refused the options that a callback chose ({reason}). Check that the certificate matches its key "
+                + "and that the cipher suites exist.");
         }
 
         _settings = settings;
@@ -332,7 +317,8 @@ internal sealed class TlsHandshake : IDisposable
 
     private void Staple()
     {
-        if (_settings.IsServer && _certificate is not null && RuntimeInternals.OcspResponseOf(_certificate) is { } response)
+        if (_settings.IsServer && _certificate is not null
+            && RuntimeInternals.OcspResponseOf(_certificate) is { } response)
         {
             _connection.SetOcspResponse(response);
         }
@@ -356,7 +342,8 @@ internal sealed class TlsHandshake : IDisposable
             _verifier.Refusal?.Throw();
         }
 
-        bool isSent = _settings.IsServer || (info.Resumed != 0 ? _offered.SentCertificate : info.CertificateRequested != 0);
+        bool isSent = _settings.IsServer
+            || (info.Resumed != 0 ? _offered.SentCertificate : info.CertificateRequested != 0);
         TlsSession session = new(
             _socket,
             _connection,

@@ -55,7 +55,14 @@ internal sealed partial class RecordReader
 
     /// <inheritdoc cref="TlsReceiver(TlsConnection, TlsSender, SocketReceiver, bool, bool, bool, bool, Action?, Action)" path="/param"/>
     public RecordReader(
-        TlsConnection connection, TlsSender sender, SocketReceiver socket, bool kernel, bool pending, bool canRekey, bool requiresCloseNotify, Action? storeSession)
+        TlsConnection connection,
+        TlsSender sender,
+        SocketReceiver socket,
+        bool kernel,
+        bool pending,
+        bool canRekey,
+        bool requiresCloseNotify,
+        Action? storeSession)
     {
         _connection = connection;
         _sender = sender;

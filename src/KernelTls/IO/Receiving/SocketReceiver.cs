@@ -14,12 +14,12 @@ internal class SocketReceiver(Socket socket)
     public Socket Socket { get; } = socket;
 
     /// <summary>
-    /// Waits until the socket is readable, and consumes nothing. On <see cref="SocketException"/>, the caller passes the
-    /// error to <see cref="Complete"/>.
+    /// Waits until the socket is readable, and consumes nothing. On <see cref="SocketException"/>, the caller passes
+    /// the error to <see cref="Complete"/>.
     /// </summary>
     /// <remarks>
-    /// An asynchronous method with a catch block and a <see cref="SocketReceiveResult"/> would need 34 methods of generic
-    /// code that cannot be compiled ahead of time.
+    /// An asynchronous method with a catch block and a <see cref="SocketReceiveResult"/> would need 34 methods of
+    /// generic code that cannot be compiled ahead of time.
     /// </remarks>
     public ValueTask<int> WaitReadableAsync(CancellationToken cancellationToken) =>
         Socket.ReceiveAsync(Memory<byte>.Empty, SocketFlags.None, cancellationToken);
@@ -74,7 +74,8 @@ internal class SocketReceiver(Socket socket)
     /// False when the time is over, or immediately if the socket has an error: the caller must receive once more before
     /// it reports a timeout.
     /// </returns>
-    public virtual bool WaitReadable() => Socket.Poll(SocketTimeouts.ToTimeSpan(Socket.ReceiveTimeout), SelectMode.SelectRead);
+    public virtual bool WaitReadable() =>
+        Socket.Poll(SocketTimeouts.ToTimeSpan(Socket.ReceiveTimeout), SelectMode.SelectRead);
 }
 
 /// <summary>Represents the result of a socket receive, with errors as values.</summary>
@@ -95,8 +96,8 @@ internal readonly record struct SocketReceiveResult(int Bytes, SocketError Error
     };
 
     /// <summary>
-    /// Returns the error of a call that failed with <paramref name="errno"/>. A send reports the same errors of records as a
-    /// receive does.
+    /// Returns the error of a call that failed with <paramref name="errno"/>. A send reports the same errors of records
+    /// as a receive does.
     /// </summary>
     public static SocketError ErrorOf(int errno) => errno switch
     {

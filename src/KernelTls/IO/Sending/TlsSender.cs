@@ -6,7 +6,8 @@ namespace KernelTls.IO;
 
 /// <summary>
 /// The sending half of a connection. A write takes a turn at the <see cref="SendGate"/>, reserves records of the key
-/// (<see cref="SendKeys"/>) and goes to the kernel (<see cref="KernelWriter"/>) or to OpenSSL (<see cref="OpenSslWriter"/>).
+/// (<see cref="SendKeys"/>) and goes to the kernel (<see cref="KernelWriter"/>) or to OpenSSL
+/// (<see cref="OpenSslWriter"/>).
 /// </summary>
 internal sealed class TlsSender
 {
@@ -59,7 +60,9 @@ internal sealed class TlsSender
         set => _failures.TakeRefusedRecord = value;
     }
 
-    /// <summary>Sends all of <paramref name="data"/>. Sends nothing for empty data, because TLS has no use for empty records.</summary>
+    /// <summary>
+    /// Sends all of <paramref name="data"/>. Sends nothing for empty data, because TLS has no use for empty records.
+    /// </summary>
     public ValueTask SendAsync(ReadOnlyMemory<byte> data, CancellationToken cancellationToken)
     {
         BeginWrite();
@@ -87,7 +90,10 @@ internal sealed class TlsSender
         return SendLaterAsync(new ReadOnlySequence<byte>(data[sent..]), file: null, hasTurn, cancellationToken);
     }
 
-    /// <summary>Sends all of <paramref name="data"/>, with kernel TLS in one system call, so that small segments share full records.</summary>
+    /// <summary>
+    /// Sends all of <paramref name="data"/>, with kernel TLS in one system call, so that small segments share full
+    /// records.
+    /// </summary>
     public ValueTask SendAsync(in ReadOnlySequence<byte> data, CancellationToken cancellationToken)
     {
         if (data.IsSingleSegment)
@@ -114,7 +120,9 @@ internal sealed class TlsSender
         return rest.IsEmpty ? EndTurn(failure: null) : SendLaterAsync(rest, file: null, hasTurn, cancellationToken);
     }
 
-    /// <summary>Sends all of <paramref name="data"/>; blocks until then. The socket's SendTimeout limits each wait.</summary>
+    /// <summary>
+    /// Sends all of <paramref name="data"/>; blocks until then. The socket's SendTimeout limits each wait.
+    /// </summary>
     public void Send(ReadOnlySpan<byte> data)
     {
         BeginWrite();
@@ -160,7 +168,10 @@ internal sealed class TlsSender
         }
     }
 
-    /// <summary>Sends all of <paramref name="section"/>. If that fails after a part may have been sent, the sending half is broken.</summary>
+    /// <summary>
+    /// Sends all of <paramref name="section"/>. If that fails after a part may have been sent, the sending half is
+    /// broken.
+    /// </summary>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
     public async ValueTask SendFileAsync(FileSection section, CancellationToken cancellationToken)
     {
@@ -187,7 +198,9 @@ internal sealed class TlsSender
         set => _openSsl.SelectCertificate = value;
     }
 
-    /// <summary>Sends the answer to the peer's CertificateRequest (RFC 8446, section 4.6.2), after the send in progress.</summary>
+    /// <summary>
+    /// Sends the answer to the peer's CertificateRequest (RFC 8446, section 4.6.2), after the send in progress.
+    /// </summary>
     public async Task AnswerCertificateRequestAsync(CancellationToken cancellationToken)
     {
         await _gate.EnterAsync(cancellationToken).ConfigureAwait(false);
@@ -252,7 +265,9 @@ internal sealed class TlsSender
 
     private void EndWrite() => Volatile.Write(ref _writing, 0);
 
-    /// <summary>Takes a turn and reserves records for all of a write, if the kernel encrypts and neither must be waited for.</summary>
+    /// <summary>
+    /// Takes a turn and reserves records for all of a write, if the kernel encrypts and neither must be waited for.
+    /// </summary>
     private bool TryBeginTurn(long bytes, out bool hasTurn, CancellationToken cancellationToken)
     {
         hasTurn = _kernel && !cancellationToken.IsCancellationRequested && _gate.TryEnter();
@@ -269,10 +284,12 @@ internal sealed class TlsSender
     }
 
     /// <summary>
-    /// Sends a file, or data that could not be sent at once: there was no room, the turn or a new key must be waited for, or the gate is shut.
+    /// Sends a file, or data that could not be sent at once: there was no room, the turn or a new key must be waited
+    /// for, or the gate is shut.
     /// </summary>
     [AsyncMethodBuilder(typeof(PoolingAsyncValueTaskMethodBuilder))]
-    private async ValueTask SendLaterAsync(ReadOnlySequence<byte> data, FileSection? file, bool hasTurn, CancellationToken cancellationToken)
+    private async ValueTask SendLaterAsync(
+        ReadOnlySequence<byte> data, FileSection? file, bool hasTurn, CancellationToken cancellationToken)
     {
         try
         {
@@ -316,8 +333,8 @@ internal sealed class TlsSender
         _kernel ? SendSegmentsAsync(data, cancellationToken) : _openSsl.WriteAsync(data, _keys, cancellationToken);
 
     /// <summary>
-    /// Sends a segment, or 64 KiB of it, by Socket.SendAsync, which waits for room. The segments after it share records again,
-    /// unless a KeyUpdate must be sent first.
+    /// Sends a segment, or 64 KiB of it, by Socket.SendAsync, which waits for room. The segments after it share records
+    /// again, unless a KeyUpdate must be sent first.
     /// </summary>
     private async ValueTask SendSegmentsAsync(ReadOnlySequence<byte> data, CancellationToken cancellationToken)
     {
@@ -339,7 +356,10 @@ internal sealed class TlsSender
         }
     }
 
-    /// <summary>Writes as much as the socket has room for, without waiting, and returns the rest. Records for all of it must be reserved.</summary>
+    /// <summary>
+    /// Writes as much as the socket has room for, without waiting, and returns the rest. Records for all of it must be
+    /// reserved.
+    /// </summary>
     private ReadOnlySequence<byte> WriteNow(ReadOnlySequence<byte> data)
     {
         while (!data.IsEmpty)

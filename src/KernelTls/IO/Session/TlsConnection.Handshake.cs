@@ -25,6 +25,31 @@ internal partial class TlsConnection
         return supported;
     }
 
+    /// <summary>
+    /// Waits until the socket is readable. If the kernel decrypts, OpenSSL gets the errno of a record that is not data:
+    /// in TLS 1.2 the kernel receives before Finished arrives, which then waits there as a control record.
+    /// </summary>
+    /// <param name="receiver">The receiver of the socket.</param>
+    /// <param name="failed">What has failed if the connection is lost, for the exception.</param>
+    /// <param name="cancellationToken">The token that cancels the wait.</param>
+    public async Task WaitToReadAsync(SocketReceiver receiver, string failed, CancellationToken cancellationToken)
+    {
+        try
+        {
+            await receiver.WaitReadableAsync(cancellationToken).ConfigureAwait(false);
+        }
+        catch (SocketException e)
+        {
+            SocketReceiveResult result = receiver.Complete(0, e.SocketErrorCode);
+            if (result.RecordErrno == 0)
+            {
+                throw TlsErrors.Socket(failed, result.Error);
+            }
+
+            ReceiveFailed(result.RecordErrno);
+        }
+    }
+
     private unsafe NativeResult RunVerifiedStep(
         PeerVerifier verifier,
         delegate*<SafeTlsConnectionHandle, int, delegate* unmanaged<nint, nint*, int, NativeStaple, nint, int>, nint, NativeResult*, int>

@@ -11,11 +11,13 @@ internal sealed partial class TlsSession
     // SSL_R_EXTENSION_NOT_RECEIVED: the ClientHello did not offer post-handshake authentication.
     private const int ExtensionNotReceived = 279;
 
+    private const string CannotRequest = "Requesting the client's certificate failed";
+
     private bool _isUnwilling;
 
     /// <summary>
-    /// Requests the certificate, waits for the answer and validates it as in the handshake. Nothing else is sent until then, and
-    /// the data that precedes the answer is kept for later reads.
+    /// Requests the certificate, waits for the answer and validates it as in the handshake. Nothing else is sent until
+    /// then, and the data that precedes the answer is kept for later reads.
     /// </summary>
     /// <remarks>If the wait is canceled, the connection cannot be used any more.</remarks>
     /// <param name="stream">The stream to pass to callbacks.</param>
@@ -57,8 +59,9 @@ internal sealed partial class TlsSession
             if (!_connection.TryRequestCertificate(verifier, out NativeResult result))
             {
                 throw new NotSupportedException(
-                    $"A client certificate cannot be requested after a {Protocol} handshake on this connection ({Offload}): kernel "
-                    + "TLS does not support renegotiation. Set ClientCertificateRequired, or use KtlsMode.Disabled for such endpoints.");
+                    $"A client certificate cannot be requested after a {Protocol} handshake on this connection ({Offload}): "
+                    + "kernel TLS does not support renegotiation. Set ClientCertificateRequired, or use KtlsMode.Disabled for "
+                    + "such endpoints.");
             }
 
             Receiver.CountMessages(result);
@@ -70,25 +73,20 @@ internal sealed partial class TlsSession
                 case NativeStatus.WantRead when result.MayHaveAnotherMessage:
                     break;
                 case NativeStatus.WantRead:
-                    try
-                    {
-                        await _socketReceiver.WaitReadableAsync(cancellationToken).ConfigureAwait(false);
-                    }
-                    catch (SocketException e)
-                    {
-                        Check(_socketReceiver.Complete(0, e.SocketErrorCode));
-                    }
-
+                    await _connection.WaitToReadAsync(_socketReceiver, CannotRequest, cancellationToken).ConfigureAwait(false);
                     break;
                 case NativeStatus.WantWrite:
-                    refusals = await SocketReadiness.WaitForRoomAsync(_socketReceiver.Socket, refusals, cancellationToken).ConfigureAwait(false);
+                    refusals = await SocketReadiness.WaitForRoomAsync(
+                        _socketReceiver.Socket, refusals, cancellationToken).ConfigureAwait(false);
                     break;
                 case NativeStatus.DataWaiting when Receiver.TryHoldData():
                     break;
                 case NativeStatus.DataWaiting:
                     throw new InvalidOperationException(
-                        $"The client sent more than {ReceiveBuffer.Capacity} bytes before its certificate. Read that data, then negotiate again.");
-                case NativeStatus.TlsError when result.Reason == ExtensionNotReceived && RuntimeBehavior.CompletesWithoutOffer && !_isUnwilling:
+                        $"The client sent more than {ReceiveBuffer.Capacity} bytes before its certificate. Read that data, "
+                        + "then negotiate again.");
+                case NativeStatus.TlsError when result.Reason == ExtensionNotReceived
+                    && RuntimeBehavior.CompletesWithoutOffer && !_isUnwilling:
                     _isUnwilling = true;
                     return;
                 case NativeStatus.TlsError when result.Reason == ExtensionNotReceived:
@@ -110,17 +108,5 @@ internal sealed partial class TlsSession
         }
 
         RemoteCertificate = verifier.Certificate;
-    }
-
-    private void Check(SocketReceiveResult result)
-    {
-        if (result.RecordErrno != 0)
-        {
-            _connection.ReceiveFailed(result.RecordErrno);
-        }
-        else if (result.Error != SocketError.Success)
-        {
-            throw TlsErrors.Socket("Requesting the client's certificate failed", result.Error);
-        }
     }
 }
