@@ -107,6 +107,9 @@ Link Link_CreateWith(KtlsContext* client, KtlsContext* server, const char* serve
 /* Does the same with new contexts. Releases the references to the contexts. */
 Link Link_Create(const KtlsContextOptions* client, const KtlsContextOptions* server);
 
+/* Does the same with the options of Fixture_ClientOptions and Fixture_ServerOptions. */
+Link Link_CreateDefault(int32_t version);
+
 /* Runs both handshakes until each has succeeded or failed. */
 void Link_Run(Link* link);
 

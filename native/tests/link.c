@@ -29,6 +29,13 @@ Link Link_Create(const KtlsContextOptions* client, const KtlsContextOptions* ser
     return link;
 }
 
+Link Link_CreateDefault(int32_t version)
+{
+    KtlsContextOptions client = Fixture_ClientOptions(version);
+    KtlsContextOptions server = Fixture_ServerOptions(version);
+    return Link_Create(&client, &server);
+}
+
 static bool Step(KtlsConnection* connection, int socket, const Link* link, KtlsResult* result)
 {
     CHECK_EQ(KtlsNative_Handshake(connection, socket, link->verify, link->verifyState, result), 0);

@@ -230,9 +230,7 @@ static void Calls_before_the_handshake(void)
     KtlsConnectionInfo info;
     uint8_t buffer[16];
     intptr_t certificate;
-    KtlsContextOptions client = Fixture_ClientOptions(0);
-    KtlsContextOptions server = Fixture_ServerOptions(0);
-    Link link = Link_Create(&client, &server);
+    Link link = Link_CreateDefault(0);
     CHECK_EQ(KtlsNative_Read(link.client, link.pair.client, buffer, 1, &result), ENOTCONN);
     CHECK_EQ(KtlsNative_Write(link.client, link.pair.client, buffer, 1, &result), ENOTCONN);
     CHECK_EQ(KtlsNative_Flush(link.client, link.pair.client, &result), ENOTCONN);

@@ -195,9 +195,7 @@ static void Chosen_ciphers(void)
 /* A shim server whose client is a raw socket. */
 static Link CreateWithRawClient(const void* bytes, size_t length)
 {
-    KtlsContextOptions client = Fixture_ClientOptions(0);
-    KtlsContextOptions server = Fixture_ServerOptions(0);
-    Link link = Link_Create(&client, &server);
+    Link link = Link_CreateDefault(0);
     CHECK(send(link.pair.client, bytes, length, MSG_NOSIGNAL) == (ssize_t)length);
     Fixture_Wait(link.pair.server, POLLIN);
     return link;
@@ -228,9 +226,7 @@ static void A_peer_that_sends_garbage(void)
 
 static void End_of_stream_in_the_handshake(void)
 {
-    KtlsContextOptions client = Fixture_ClientOptions(0);
-    KtlsContextOptions server = Fixture_ServerOptions(0);
-    Link link = Link_Create(&client, &server);
+    Link link = Link_CreateDefault(0);
     KtlsResult result;
     CHECK_EQ(KtlsNative_Handshake(link.client, link.pair.client, Fixture_Accept, 0, &result), 0);
     CHECK_EQ(result.status, KTLS_STATUS_WANT_READ);
@@ -248,9 +244,7 @@ static void End_of_stream_in_the_handshake(void)
 
 static void A_reset_in_the_handshake(void)
 {
-    KtlsContextOptions client = Fixture_ClientOptions(0);
-    KtlsContextOptions server = Fixture_ServerOptions(0);
-    Link link = Link_Create(&client, &server);
+    Link link = Link_CreateDefault(0);
     KtlsPair gone = {-1, link.pair.server};
     KtlsResult result;
     KtlsNative_ConnectionFree(link.server);
@@ -271,9 +265,7 @@ static void An_alert_is_read_after_a_reset(void)
     static const uint8_t s_warning[] = {SSL3_RT_ALERT, 3, 3, 0, 2, SSL3_AL_WARNING, SSL_AD_USER_CANCELLED};
     for (int fatal = 0; fatal < 2; fatal++)
     {
-        KtlsContextOptions client = Fixture_ClientOptions(TLS1_2_VERSION);
-        KtlsContextOptions server = Fixture_ServerOptions(TLS1_2_VERSION);
-        Link link = Link_Create(&client, &server);
+        Link link = Link_CreateDefault(TLS1_2_VERSION);
         KtlsResult result;
         CHECK_EQ(KtlsNative_Handshake(link.client, link.pair.client, Fixture_Accept, 0, &result), 0);
         Fixture_Wait(link.pair.server, POLLIN);
@@ -305,9 +297,7 @@ static void A_hundred_connections_leak_nothing(void)
     int before = 0;
     for (int i = 0; i < 100; i++)
     {
-        KtlsContextOptions client = Fixture_ClientOptions(0);
-        KtlsContextOptions server = Fixture_ServerOptions(0);
-        Link link = Link_Create(&client, &server);
+        Link link = Link_CreateDefault(0);
         if (i % 5 == 0)
         {
             Link_Run(&link);

@@ -10,6 +10,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+static void OpenPoller(int32_t* poller, KtlsPair* pair)
+{
+    CHECK_EQ(KtlsNative_PollerCreate(poller), 0);
+    CHECK_EQ(KtlsPair_Open(pair), 0);
+}
+
+static void ClosePoller(int32_t poller, KtlsPair* pair)
+{
+    (void)close(poller);
+    KtlsPair_Close(pair);
+}
+
 /* An epoll descriptor is readable when it has an event. */
 static bool HasReport(int32_t poller)
 {
@@ -33,8 +45,7 @@ static void Arguments(void)
     int32_t poller = -1;
     int32_t count = 1;
     CHECK_EQ(KtlsNative_PollerCreate(NULL), EINVAL);
-    CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
-    CHECK_EQ(KtlsPair_Open(&pair), 0);
+    OpenPoller(&poller, &pair);
     CHECK_EQ(KtlsNative_PollerArm(poller, -1, KTLS_WAIT_WRITABLE, 1), EBADF);
     CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, 0, 1), EINVAL);
     CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, 4, 1), EINVAL);
@@ -53,8 +64,7 @@ static void Arguments(void)
     CHECK_EQ(KtlsNative_PollerWait(poller, tokens, 1, NULL), EINVAL);
     CHECK_EQ(KtlsNative_PollerWait(-1, tokens, 1, &count), EBADF);
     CHECK(send(pair.client, "x", 1, 0) == 1);
-    (void)close(poller);
-    KtlsPair_Close(&pair);
+    ClosePoller(poller, &pair);
 }
 
 static void Reports_once_after_the_drain(void)
@@ -62,8 +72,7 @@ static void Reports_once_after_the_drain(void)
     KtlsPair pair;
     int32_t poller;
     const int64_t token = INT64_MAX;
-    CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
-    CHECK_EQ(KtlsPair_Open(&pair), 0);
+    OpenPoller(&poller, &pair);
     Fixture_ShrinkBuffers(&pair);
     size_t total = Fixture_Fill(pair.client);
     CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, token), 0);
@@ -73,8 +82,7 @@ static void Reports_once_after_the_drain(void)
     CHECK(!HasReport(poller));
     CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), 0);
     CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), ENOENT);
-    (void)close(poller);
-    KtlsPair_Close(&pair);
+    ClosePoller(poller, &pair);
 }
 
 static void Reports_SO_RCVLOWAT_bytes(void)
@@ -86,8 +94,7 @@ static void Reports_SO_RCVLOWAT_bytes(void)
     const int wanted = WANTED;
     KtlsPair pair;
     int32_t poller;
-    CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
-    CHECK_EQ(KtlsPair_Open(&pair), 0);
+    OpenPoller(&poller, &pair);
     CHECK_EQ(setsockopt(pair.client, SOL_SOCKET, SO_RCVLOWAT, &wanted, sizeof(wanted)), 0);
     CHECK_EQ(send(pair.server, "ab", WANTED - 1, 0), WANTED - 1);
     CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_READABLE, 5), 0);
@@ -104,24 +111,21 @@ static void Reports_SO_RCVLOWAT_bytes(void)
     CHECK_EQ(shutdown(pair.server, SHUT_WR), 0);
     CheckReport(poller, 6);
     CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), 0);
-    (void)close(poller);
-    KtlsPair_Close(&pair);
+    ClosePoller(poller, &pair);
 }
 
 static void Disarmed_reports_nothing(void)
 {
     KtlsPair pair;
     int32_t poller;
-    CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
-    CHECK_EQ(KtlsPair_Open(&pair), 0);
+    OpenPoller(&poller, &pair);
     Fixture_ShrinkBuffers(&pair);
     size_t total = Fixture_Fill(pair.client);
     CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, 1), 0);
     CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), 0);
     Fixture_Drain(pair.server, total);
     CHECK(!HasReport(poller));
-    (void)close(poller);
-    KtlsPair_Close(&pair);
+    ClosePoller(poller, &pair);
 }
 
 /* A socket that reuses the descriptor of a closed socket is not reported, and can be armed. */
@@ -130,8 +134,7 @@ static void A_socket_closed_underneath(void)
     KtlsPair pair;
     KtlsPair next;
     int32_t poller;
-    CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
-    CHECK_EQ(KtlsPair_Open(&pair), 0);
+    OpenPoller(&poller, &pair);
     Fixture_ShrinkBuffers(&pair);
     (void)Fixture_Fill(pair.client);
     CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, 9), 0);
@@ -153,8 +156,7 @@ static void Arming_again_replaces_the_events(void)
 {
     KtlsPair pair;
     int32_t poller;
-    CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
-    CHECK_EQ(KtlsPair_Open(&pair), 0);
+    OpenPoller(&poller, &pair);
     CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_READABLE, 1), 0);
     CHECK(!HasReport(poller));
     CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE | KTLS_WAIT_READABLE, 2), 0);
@@ -167,8 +169,7 @@ static void Arming_again_replaces_the_events(void)
     CHECK(send(pair.server, "x", 1, 0) == 1);
     CheckReport(poller, 3);
     CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), 0);
-    (void)close(poller);
-    KtlsPair_Close(&pair);
+    ClosePoller(poller, &pair);
 }
 
 /* shutdown(2) ends a wait, so that a caller can close the socket afterwards. */
@@ -176,8 +177,7 @@ static void Shutdown_ends_a_wait(void)
 {
     KtlsPair pair;
     int32_t poller;
-    CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
-    CHECK_EQ(KtlsPair_Open(&pair), 0);
+    OpenPoller(&poller, &pair);
     Fixture_ShrinkBuffers(&pair);
     (void)Fixture_Fill(pair.client);
     CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, 11), 0);
@@ -185,8 +185,7 @@ static void Shutdown_ends_a_wait(void)
     CHECK_EQ(shutdown(pair.client, SHUT_RDWR), 0);
     CheckReport(poller, 11);
     CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), 0);
-    (void)close(poller);
-    KtlsPair_Close(&pair);
+    ClosePoller(poller, &pair);
 }
 
 static void The_peer_s_end_is_reported_once(void)
@@ -196,8 +195,7 @@ static void The_peer_s_end_is_reported_once(void)
     {
         KtlsPair pair;
         int32_t poller;
-        CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
-        CHECK_EQ(KtlsPair_Open(&pair), 0);
+        OpenPoller(&poller, &pair);
         CHECK_EQ(KtlsNative_PollerWatchPeer(poller, pair.client, 5 + kind), 0);
         CHECK_EQ(KtlsNative_PollerWatchPeer(poller, pair.client, 1), EEXIST);
         CHECK(send(pair.server, "x", 1, 0) == 1);
@@ -218,8 +216,7 @@ static void The_peer_s_end_is_reported_once(void)
         }
         CheckReport(poller, 5 + kind);
         CHECK(!HasReport(poller));
-        (void)close(poller);
-        KtlsPair_Close(&pair);
+        ClosePoller(poller, &pair);
     }
 }
 
@@ -230,8 +227,7 @@ static void An_error_does_not_end_the_watch(void)
     const int timestamps = SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
     KtlsPair pair;
     int32_t poller;
-    CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
-    CHECK_EQ(KtlsPair_Open(&pair), 0);
+    OpenPoller(&poller, &pair);
     CHECK_EQ(setsockopt(pair.client, SOL_SOCKET, SO_TIMESTAMPING, &timestamps, sizeof(timestamps)), 0);
     CHECK_EQ(KtlsNative_PollerWatchPeer(poller, pair.client, 7), 0);
     CHECK(send(pair.client, "x", 1, 0) == 1);
@@ -245,16 +241,14 @@ static void An_error_does_not_end_the_watch(void)
     CHECK_EQ(shutdown(pair.server, SHUT_WR), 0);
     CheckReport(poller, 7);
     CHECK(!HasReport(poller));
-    (void)close(poller);
-    KtlsPair_Close(&pair);
+    ClosePoller(poller, &pair);
 }
 
 static void A_closed_socket_is_not_watched(void)
 {
     KtlsPair pair;
     int32_t poller;
-    CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
-    CHECK_EQ(KtlsPair_Open(&pair), 0);
+    OpenPoller(&poller, &pair);
     CHECK_EQ(KtlsNative_PollerWatchPeer(poller, pair.client, 1), 0);
     (void)close(pair.client);
     pair.client = -1;
@@ -313,14 +307,12 @@ static void Arm_wakes_a_waiting_thread(void)
     KtlsPair pair;
     pthread_t thread;
     int32_t poller;
-    CHECK_EQ(KtlsNative_PollerCreate(&poller), 0);
-    CHECK_EQ(KtlsPair_Open(&pair), 0);
+    OpenPoller(&poller, &pair);
     CHECK_EQ(pthread_create(&thread, NULL, WaitOnThread, &poller), 0);
     CHECK_EQ(KtlsNative_PollerArm(poller, pair.client, KTLS_WAIT_WRITABLE, 77), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);
     CHECK_EQ(KtlsNative_PollerDisarm(poller, pair.client), 0);
-    (void)close(poller);
-    KtlsPair_Close(&pair);
+    ClosePoller(poller, &pair);
 }
 
 const Test g_pollerTests[] = {

@@ -59,9 +59,7 @@ static void Arguments(void)
     KtlsResult result;
     uint64_t zeroes[64] = {0};
     int file = OpenFile();
-    KtlsContextOptions client = Fixture_ClientOptions(0);
-    KtlsContextOptions server = Fixture_ServerOptions(0);
-    Link link = Link_Create(&client, &server);
+    Link link = Link_CreateDefault(0);
     KtlsConnection* good = link.client;
     int socket = link.pair.client;
     CHECK_EQ(KtlsNative_SendFile(good, socket, file, 0, 1, &result), ENOTCONN);

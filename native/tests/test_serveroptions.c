@@ -197,9 +197,7 @@ static void Stapling(void)
 
 static void Stapling_arguments(void)
 {
-    KtlsContextOptions client = Fixture_ClientOptions(0);
-    KtlsContextOptions server = Fixture_ServerOptions(0);
-    Link link = Link_Create(&client, &server);
+    Link link = Link_CreateDefault(0);
     CHECK_EQ(KtlsNative_SetOcspResponse(NULL, s_response, 5), EINVAL);
     CHECK_EQ(KtlsNative_SetOcspResponse(link.client, s_response, 5), EINVAL);
     CHECK_EQ(KtlsNative_SetOcspResponse(link.server, NULL, 5), EINVAL);
@@ -229,9 +227,7 @@ static void Finished_messages(void)
         uint8_t ours[64];
         uint8_t theirs[64];
         int32_t length;
-        KtlsContextOptions client = Fixture_ClientOptions(version);
-        KtlsContextOptions server = Fixture_ServerOptions(version);
-        Link link = Link_Create(&client, &server);
+        Link link = Link_CreateDefault(version);
         CHECK_EQ(KtlsNative_GetFinished(link.client, 0, ours, sizeof(ours), &length), ENODATA);
         Link_Complete(&link);
         for (int32_t peer = 0; peer < 2; peer++)

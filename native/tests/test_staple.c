@@ -48,9 +48,7 @@ static int32_t Judge(intptr_t state, const intptr_t* chain, int32_t count, int32
 
 static Link Run(int32_t version, bool stapled, Verdicts* verdicts)
 {
-    KtlsContextOptions client = Fixture_ClientOptions(version);
-    KtlsContextOptions server = Fixture_ServerOptions(version);
-    Link link = Link_Create(&client, &server);
+    Link link = Link_CreateDefault(version);
     if (stapled)
     {
         CHECK_EQ(KtlsNative_SetOcspResponse(link.server, s_response, sizeof(s_response)), 0);
@@ -125,9 +123,7 @@ static void A_socket_that_closes_during_the_second_verdict(void)
     {
         KtlsResult result;
         Verdicts verdicts = {.codes = {KTLS_VERDICT_LATER, KTLS_VERDICT_SOCKET_CLOSED}};
-        KtlsContextOptions client = Fixture_ClientOptions(version);
-        KtlsContextOptions server = Fixture_ServerOptions(version);
-        Link link = Link_Create(&client, &server);
+        Link link = Link_CreateDefault(version);
         while (verdicts.calls < 2)
         {
             CHECK_EQ(KtlsNative_Handshake(link.client, link.pair.client, Judge, (intptr_t)&verdicts, &result), 0);

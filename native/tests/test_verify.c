@@ -29,9 +29,7 @@ static int32_t CheckChain(intptr_t state, const intptr_t* chain, int32_t count, 
 
 static void The_chain_is_leaf_then_intermediates(void)
 {
-    KtlsContextOptions client = Fixture_ClientOptions(0);
-    KtlsContextOptions server = Fixture_ServerOptions(0);
-    Link link = Link_Create(&client, &server);
+    Link link = Link_CreateDefault(0);
     int calls = 0;
     link.verify = CheckChain;
     link.verifyState = (intptr_t)&calls;
@@ -48,9 +46,7 @@ static void The_peer_gets_the_alert_of_the_result(void)
     {
         for (size_t i = 0; i < sizeof(g_rejections) / sizeof(g_rejections[0]); i++)
         {
-            KtlsContextOptions client = Fixture_ClientOptions(version);
-            KtlsContextOptions server = Fixture_ServerOptions(version);
-            Link link = Link_Create(&client, &server);
+            Link link = Link_CreateDefault(version);
             link.verify = Fixture_Reject;
             link.verifyState = g_rejections[i].code;
             Link_Run(&link);
