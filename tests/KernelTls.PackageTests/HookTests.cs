@@ -13,9 +13,6 @@ public sealed class HookTests(Workshop workshop) : IDisposable
 {
     private static readonly bool s_kernel = KtlsPlatform.Probe().IsSupported;
 
-    // OpenSSL before 3.2 receives TLS 1.3 itself.
-    private static readonly bool s_receives = s_kernel && KtlsPlatform.Probe().OpenSslVersion >= new Version(3, 2);
-
     private static readonly string s_proof =
         s_kernel ? " uses kernel TLS." : $" uses OpenSSL on the socket, without kernel TLS: {KtlsPlatform.Probe().NotSupportedReason}.";
 
@@ -113,11 +110,11 @@ public sealed class HookTests(Workshop workshop) : IDisposable
         using WebServer server = await WebServer.StartAsync(await WebAsync());
         (string, string)[] peer = [("PEER", $"{server.Address}"), ("SSL_CERT_FILE", Certificates.WriteAuthority(_directory.FullName))];
         using WebServer proxy = await WebServer.RunAsync(published, Ktls("dotnet", Path.Combine(published, "unchanged-forwarder.dll")), [s_direct, .. peer]);
-        TlsStatistics before = Statistics();
+        KernelCount kernel = new();
 
         Assert.Equal("Hello World!", await proxy.GetAsync("/", "2.0"));
 
-        AssertStatistics(before, connections: 1);
+        kernel.AssertEnds(proxy.Connections, used: 1);
         await proxy.Process.WaitForAsync("uses a stock SslStream for a connection to 127.0.0.1");
         Assert.Contains(s_proof, await proxy.Process.KillAsync(), StringComparison.Ordinal);
     }
@@ -219,14 +216,14 @@ public sealed class HookTests(Workshop workshop) : IDisposable
         string published, string[] command, string path, string text, bool isReached, (string, string)[] environment)
     {
         using WebServer server = await WebServer.RunAsync(published, command, environment);
-        TlsStatistics before = Statistics();
+        KernelCount kernel = new();
         string[] versions = text.Contains("gRPC", StringComparison.Ordinal) ? ["2.0"] : ["1.1", "2.0"];
         foreach (string version in versions)
         {
             Assert.Contains(text, await server.GetAsync(path, version), StringComparison.Ordinal);
         }
 
-        AssertStatistics(before, isReached ? versions.Length : 0);
+        kernel.AssertEnds(isReached ? server.Connections : 0, used: isReached ? versions.Length : 0);
         return await server.Process.KillAsync();
     }
 
@@ -234,26 +231,12 @@ public sealed class HookTests(Workshop workshop) : IDisposable
     private static string[] LevelsOf(string log) =>
         [.. log.Split('\n').Where(l => l.Length > 6 && l[4] == ':' && l[5] == ' ' && !l.Contains("KernelTls", StringComparison.Ordinal) && !l.Contains("DataProtection", StringComparison.Ordinal)).Distinct().Order(StringComparer.Ordinal)];
 
-    /// <summary>
-    /// Asserts how many connections had one end in the kernel. One more is allowed, because on a slow machine HttpClient connects again.
-    /// </summary>
-    private static void AssertStatistics(TlsStatistics before, int connections)
-    {
-        TlsStatistics after = Statistics();
-        int more = connections == 0 ? 0 : connections + 1;
-        Assert.InRange(after.SendSoftware - before.SendSoftware, s_kernel ? connections : 0, s_kernel ? more : 0);
-        Assert.InRange(after.ReceiveSoftware - before.ReceiveSoftware, s_receives ? connections : 0, s_receives ? more : 0);
-        Assert.Equal(0, after.DecryptError - before.DecryptError);
-    }
-
     /// <summary>Asserts that a worker got its answer and could look at all types. Entries of its log are between the lines.</summary>
     private static void AssertWorked(string said)
     {
         Assert.Contains("Hello World!\n", said, StringComparison.Ordinal);
         Assert.Contains("True\n", said, StringComparison.Ordinal);
     }
-
-    private static TlsStatistics Statistics() => s_kernel ? TlsStatistics.Read() : default;
 
     private static string[] Ktls(params string[] command) => ["dotnet", HookBundle.Tool, "run", "--", .. command];
 

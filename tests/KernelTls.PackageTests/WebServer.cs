@@ -8,6 +8,7 @@ namespace KernelTls.PackageTests;
 internal sealed class WebServer : IDisposable
 {
     private readonly TemporaryDirectory _directory = new();
+    private int _connections;
 
     private WebServer(Func<string[], Application> start)
     {
@@ -23,6 +24,12 @@ internal sealed class WebServer : IDisposable
     public Application Process { get; }
 
     public Uri Address { get; private set; } = null!;
+
+    /// <summary>
+    /// Gets how many connections the requests have made, with complete handshakes. HttpClient makes another one if the server ends the first
+    /// before it answers, as Kestrel does on a machine that is too slow for its limit.
+    /// </summary>
+    public int Connections => Volatile.Read(ref _connections);
 
     /// <summary>Starts the application, and waits until it listens.</summary>
     public static Task<WebServer> StartAsync(string program, params (string, string)[] environment) =>
@@ -50,7 +57,16 @@ internal sealed class WebServer : IDisposable
     /// <summary>Sends a request with the stock client on a separate connection.</summary>
     public async Task<string> GetAsync(string path, string version)
     {
-        using SocketsHttpHandler handler = new() { UseProxy = false, SslOptions = { CertificateChainPolicy = Certificates.Trust() } };
+        using SocketsHttpHandler handler = new()
+        {
+            UseProxy = false,
+            SslOptions = { CertificateChainPolicy = Certificates.Trust() },
+            PlaintextStreamFilter = (context, _) =>
+            {
+                Interlocked.Increment(ref _connections);
+                return ValueTask.FromResult(context.PlaintextStream);
+            },
+        };
         using HttpClient client = new(handler)
         {
             DefaultRequestVersion = Version.Parse(version),

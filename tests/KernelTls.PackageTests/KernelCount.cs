@@ -1,0 +1,30 @@
+using KernelTls.Tests;
+
+namespace KernelTls.PackageTests;
+
+/// <summary>Compares the connections that the kernel counts (tls_stat) with those that a test has made.</summary>
+internal sealed class KernelCount
+{
+    private static readonly bool s_kernel = KtlsPlatform.Probe().IsSupported;
+
+    // OpenSSL before 3.2 receives TLS 1.3 itself.
+    private static readonly bool s_receives = s_kernel && KtlsPlatform.Probe().OpenSslVersion >= new Version(3, 2);
+
+    private readonly TlsStatistics _before = Read();
+
+    /// <summary>Gets or sets a value that indicates whether the connections receive in the kernel.</summary>
+    public bool Receives { get; init; } = s_receives;
+
+    /// <summary>Asserts how many ends of connections went to the kernel since this object was made: none, where the kernel has no TLS.</summary>
+    /// <param name="made">The ends whose peers had a complete handshake. Each sends in the kernel.</param>
+    /// <param name="used">Those that have read something. A server's handshake of TLS 1.3 is complete later than its client's.</param>
+    public void AssertEnds(int made, int used)
+    {
+        TlsStatistics after = Read();
+        Assert.Equal(s_kernel ? made : 0, after.SendSoftware - _before.SendSoftware);
+        Assert.InRange(after.ReceiveSoftware - _before.ReceiveSoftware, Receives ? used : 0, Receives ? made : 0);
+        Assert.Equal(0, after.DecryptError - _before.DecryptError);
+    }
+
+    private static TlsStatistics Read() => s_kernel ? TlsStatistics.Read() : default;
+}
