@@ -23,7 +23,8 @@ public sealed class Workshop : IDisposable
         ("DOTNET_CLI_TELEMETRY_OPTOUT", "1"), ("DOTNET_NOLOGO", "1"), ("DOTNET_GENERATE_ASPNET_CERTIFICATE", "false"),
     ];
 
-    private static readonly bool s_hasSdk =
+    /// <summary>Gets a value that indicates whether applications can be built here. Otherwise they are those that the host has built before.</summary>
+    internal static bool HasSdk { get; } =
         !Cell.IsLab && Directory.Exists(Path.Combine(RuntimeEnvironment.GetRuntimeDirectory(), "..", "..", "..", "sdk"));
 
     private readonly TemporaryDirectory _directory = new();
@@ -52,7 +53,7 @@ public sealed class Workshop : IDisposable
     public Task<string> PublishAsync(ConsumerApp app, string name, params string[] arguments) => OnceAsync(name, async () =>
     {
         string published = Path.Combine(Repository.Consumers, name);
-        if (!s_hasSdk)
+        if (!HasSdk)
         {
             AssertCurrent(published);
             return published;
@@ -139,7 +140,7 @@ public sealed class Workshop : IDisposable
 
     private static Application Start(string directory, string program, string[] arguments)
     {
-        Assert.True(s_hasSdk, "The running .NET has no SDK: this runs on the host, on .NET 10.");
+        Assert.True(HasSdk, "The running .NET has no SDK: this runs on the host, on .NET 10.");
         return Application.Start(program, directory, s_environment, arguments);
     }
 
