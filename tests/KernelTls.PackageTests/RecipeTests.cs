@@ -6,7 +6,7 @@ namespace KernelTls.PackageTests;
 
 /// <summary>
 /// Follows the recipes of docs/no-rebuild.md with an application that was published without our packages, in a mount namespace of its own,
-/// without capabilities, and with a bundle that cannot be written.
+/// as a user who is not root and has no capabilities, and with a bundle that cannot be written.
 /// </summary>
 [Trait("cell", "programs")]
 [Trait("loop", "outer")]
@@ -97,7 +97,7 @@ public sealed partial class RecipeTests(Workshop workshop) : IDisposable
         [
             "unshare", "--mount", "sh", "-c",
             $"mkdir -p /opt && mount -t tmpfs none /opt && mkdir -p {path} && mount --bind {folder} {path} && mount -o remount,bind,ro {path} && exec \"$@\"", "sh",
-            "setpriv", "--bounding-set", "-all", "--inh-caps", "-all", "env", .. variables, "dotnet", Path.Combine(published, "unchanged-web.dll"),
+            "unshare", "--user", "--map-user", "1000", "--map-group", "1000", "env", .. variables, "dotnet", Path.Combine(published, "unchanged-web.dll"),
         ];
         using WebServer server = await WebServer.RunAsync(published, command, (Application.DirectVariable, "1"));
 
