@@ -141,6 +141,19 @@ public partial class HostingTests
         Assert.DoesNotContain(Runs("make"), s => s.Contains("nuget push", StringComparison.Ordinal));
     }
 
+    /// <summary>Each kind of file that eng/release makes is attested, and is in the release, so that SHA256SUMS can be checked there.</summary>
+    [Fact]
+    public async Task Each_file_of_a_release_is_attested_and_published()
+    {
+        string workflow = new HostedFile(".github/workflows/release.yml").Text;
+        string published = Assert.Single(workflow.Split('\n'), line => line.Contains("gh release create ", StringComparison.Ordinal));
+        string[] kinds = [.. FileKind().Matches(await HelpAsync("eng/release")).Select(m => m.Groups[1].Value).Distinct()];
+
+        Assert.Equal([".nupkg", ".snupkg", ".spdx.json", ".tar.gz"], kinds.Order(StringComparer.Ordinal));
+        Assert.All(kinds, kind => Assert.Contains($"copies/release-one/*{kind}\n", workflow, StringComparison.Ordinal));
+        Assert.All([.. kinds.Select(kind => $" ./*{kind} "), " notes.md ", " SHA256SUMS"], name => Assert.Contains(name, published, StringComparison.Ordinal));
+    }
+
     /// <summary>The job creates the files that it uploads: a command names them in its line or in its help.</summary>
     [Theory]
     [MemberData(nameof(Workflows))]
@@ -203,6 +216,9 @@ public partial class HostingTests
     private static IEnumerable<Dictionary<object, object>> Steps(string path) =>
         HostedFile.Map(new HostedFile(path).Yaml()["jobs"]).Values.Select(HostedFile.Map)
             .Where(job => job.ContainsKey("steps")).SelectMany(job => HostedFile.List(job["steps"])).Select(HostedFile.Map);
+
+    [GeneratedRegex(@"\((\.[a-z.]+)\)")]
+    private static partial Regex FileKind();
 
     [GeneratedRegex(@"uses: (?<repository>(actions|github|NuGet|ossf)/[\w-]+)(/[\w-]+)?@(?<pin>[0-9a-f]{40} # v\d+\.\d+\.\d+)$")]
     private static partial Regex PinnedAction();
