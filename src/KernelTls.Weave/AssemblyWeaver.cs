@@ -6,8 +6,8 @@ using KernelTls.Weave.Images;
 namespace KernelTls.Weave;
 
 /// <summary>
-/// Rewrites one assembly: redirects its uses of SslStream and of HttpClient's handlers to KernelTls. A changed instruction keeps its length,
-/// and metadata only grows, so nothing else in the assembly changes and its symbols stay valid.
+/// Rewrites one assembly: redirects its uses of SslStream, of HttpClient's handlers, and of ClientWebSocket to KernelTls. A changed instruction
+/// keeps its length, and metadata only grows, so nothing else in the assembly changes and its symbols stay valid.
 /// </summary>
 internal sealed partial class AssemblyWeaver
 {

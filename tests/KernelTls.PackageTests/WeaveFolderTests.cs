@@ -132,11 +132,11 @@ public class WeaveFolderTests(Workshop workshop)
             ["Npgsql"] = 3,
             ["StackExchange.Redis"] = 5,
             ["MySqlConnector"] = 4,
-            ["MQTTnet"] = 3,
+            ["MQTTnet"] = 4,
             ["RabbitMQ.Client"] = 2,
             ["MongoDB.Driver"] = 4,
             ["MailKit"] = 10,
-            ["NATS.Client.Core"] = 2,
+            ["NATS.Client.Core"] = 3,
         };
         using TemporaryDirectory directory = new();
         Directory.CreateDirectory(directory["eight"]);

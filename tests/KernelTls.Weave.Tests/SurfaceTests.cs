@@ -1,4 +1,5 @@
 using System.Net.Security;
+using System.Net.WebSockets;
 using System.Reflection;
 
 namespace KernelTls.Weave.Tests;
@@ -65,10 +66,22 @@ public class SurfaceTests
             Constructors(typeof(SocketsHttpHandler)), Compiled.Replacements.Find(typeof(SocketsHttpHandler).FullName!)!.Constructors.Keys.Order());
     }
 
+    /// <summary>With an invoker the connection is that of its handler.</summary>
+    [Fact]
+    public void The_method_by_which_ClientWebSocket_connects_without_an_invoker_has_a_replacement() => Assert.Equal(
+        typeof(ClientWebSocket).GetMethods(Visible)
+            .Where(m => m.IsPublic && m.Name.StartsWith("Connect", StringComparison.Ordinal))
+            .Where(m => m.GetParameters().All(p => p.ParameterType != typeof(HttpMessageInvoker)))
+            .Select(Text).Order(),
+        Compiled.Replacements.Find(typeof(ClientWebSocket).FullName!)!.Members.Order());
+
     /// <summary>No other type of the runtime creates connections.</summary>
     [Fact]
     public void These_types_have_replacements() => Assert.Equal(
-        ["System.Net.Http.HttpClient", "System.Net.Http.HttpClientHandler", "System.Net.Http.SocketsHttpHandler", "System.Net.Security.SslStream"],
+        [
+            "System.Net.Http.HttpClient", "System.Net.Http.HttpClientHandler", "System.Net.Http.SocketsHttpHandler", "System.Net.Security.SslStream",
+            "System.Net.WebSockets.ClientWebSocket",
+        ],
         Compiled.Replacements.Types.Order(StringComparer.Ordinal));
 
     private static string[] Constructors(Type type) => [.. type.GetConstructors(Visible)

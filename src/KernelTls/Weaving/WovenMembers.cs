@@ -2,14 +2,15 @@ using System.ComponentModel;
 using System.Diagnostics.CodeAnalysis;
 using System.Net;
 using System.Net.Security;
+using System.Net.WebSockets;
 using KernelTls.Http;
 
 namespace KernelTls.Weaving;
 
 /// <summary>
-/// Replaces, in code that KernelTls.Weave has rewritten, the members of <see cref="SslStream"/> that a subclass cannot override, and those
-/// of a handler by which callers could see that the handler is woven. Matched by name and parameter types, the object first. Not for use
-/// by hand.
+/// Replaces, in code that KernelTls.Weave has rewritten, the members of <see cref="SslStream"/> that a subclass cannot override, those
+/// of a handler by which callers could see that the handler is woven, and the one by which <see cref="ClientWebSocket"/> connects with a handler
+/// of its own. Matched by name and parameter types, the object first. Not for use by hand.
 /// </summary>
 [EditorBrowsable(EditorBrowsableState.Never)]
 [SuppressMessage("Naming", "CA1707", Justification = "The names are those of the accessors that the methods replace.")]
@@ -75,4 +76,10 @@ public static class WovenMembers
     public static void set_ConnectCallback(
         SocketsHttpHandler handler, Func<SocketsHttpConnectionContext, CancellationToken, ValueTask<Stream>>? value) =>
         handler.ConnectCallback = KtlsConnector.FindWoven(handler) is { } connector ? connector.WithInner(value) : value;
+
+    /// <inheritdoc cref="ClientWebSocket.ConnectAsync(Uri, CancellationToken)"/>
+    public static Task ConnectAsync(ClientWebSocket socket, Uri uri, CancellationToken cancellationToken) =>
+        WovenLibrary.IsActive && WebSocketInvokers.Find(socket.Options, uri) is { } invoker
+            ? socket.ConnectAsync(uri, invoker, cancellationToken)
+            : socket.ConnectAsync(uri, cancellationToken);
 }
