@@ -8,8 +8,10 @@ namespace KernelTls.PackageTests;
 /// <remarks>
 /// They are self-contained, on .NET's packages for linux-musl-x64. musl, and an OpenSSL for it, which is built once and takes minutes (eng/musl),
 /// are mounted where the applications look for them, in a mount namespace, so that a cell needs only the folder of published applications.
+/// They have the trait "outer" as well, so that they run with the applications only, not with the other tests of the project.
 /// </remarks>
 [Trait("cell", "programs")]
+[Trait("loop", "outer")]
 [Trait("loop", "weekly")]
 public sealed class MuslTests(Workshop workshop) : IDisposable
 {
