@@ -82,6 +82,7 @@ public class FlushWaitTests
         Assert.True(result is { IsCompleted: true, IsCanceled: false });
         await sending.InTime();
         Assert.Single(output.Failures);
+        await output.Writer.DrainAsync().InTime();
         Assert.Equal(0, output.Pool.Rented);
     }
 

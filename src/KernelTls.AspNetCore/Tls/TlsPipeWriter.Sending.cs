@@ -23,7 +23,6 @@ internal sealed partial class TlsPipeWriter : IThreadPoolWorkItem
     }
 
     private State _state;
-    private bool _isDropped;
     private bool _isTurnComing;
     private TaskCompletionSource? _drained;
 
@@ -195,13 +194,13 @@ internal sealed partial class TlsPipeWriter : IThreadPoolWorkItem
         lock (_lock)
         {
             _write = default;
-            if (!_sending.IsEmpty)
+            if (!_sending.IsEmpty && !_isBroken)
             {
                 _sent += _sending.Length;
                 _reader.AdvanceTo(_sending.End);
-                _sending = default;
             }
 
+            _sending = default;
             bool goesOn = TryTakeQueued();
             if (!goesOn || _filesInWrite == 0)
             {

@@ -257,21 +257,12 @@ internal sealed partial class TlsPipeWriter : PipeWriter
     }
 
     /// <summary>
-    /// Drops what is not sent, and returns its memory. Flushes complete, as on a pipe whose reader has completed.
+    /// Drops what is not sent. Flushes complete, as on a pipe whose reader has completed. The pipe returns its memory when the writer
+    /// completes: to advance the reader would let a waiting flush go on before it can know that the connection is broken.
     /// </summary>
     private void Drop()
     {
-        if (!_isDropped)
-        {
-            _isDropped = true;
-            if (_reader.TryRead(out ReadResult rest))
-            {
-                _reader.AdvanceTo(rest.Buffer.End);
-            }
-
-            _reader.Complete();
-        }
-
+        _reader.Complete();
         foreach (IDisposable file in _files)
         {
             file.Dispose();
