@@ -161,7 +161,7 @@ public partial class WeaveTests(Workshop workshop)
     {
         (string Package, string Version, int Places)[] libraries =
         [
-            ("Npgsql", "10.0.3", 3), ("StackExchange.Redis", "3.4.35", 5), ("MySqlConnector", "2.6.2", 4), ("MQTTnet", "5.2.0.1603", 3),
+            ("Npgsql", "10.0.3", 3), ("StackExchange.Redis", "3.4.35", 5), ("MySqlConnector", "2.6.2", 4), ("MQTTnet", "5.2.0.1603", 4),
             ("RabbitMQ.Client", "7.2.2", 2), ("MongoDB.Driver", "3.14.0", 4), ("MailKit", "4.18.2", 10), ("Yarp.ReverseProxy", "2.3.0", 1),
         ];
         using TemporaryDirectory directory = new();
