@@ -7,13 +7,13 @@ internal sealed class KernelCount
 {
     private static readonly bool s_kernel = KtlsPlatform.Probe().IsSupported;
 
-    // OpenSSL before 3.2 receives TLS 1.3 itself.
-    private static readonly bool s_receives = s_kernel && KtlsPlatform.Probe().OpenSslVersion >= new Version(3, 2);
-
     private readonly TlsStatistics _before = Read();
 
+    /// <summary>Gets a value that indicates whether TLS 1.3 is received in the kernel here: OpenSSL before 3.2 receives it itself.</summary>
+    public static bool ReceivesTls13 { get; } = s_kernel && KtlsPlatform.Probe().OpenSslVersion >= new Version(3, 2);
+
     /// <summary>Gets or sets a value that indicates whether the connections receive in the kernel.</summary>
-    public bool Receives { get; init; } = s_receives;
+    public bool Receives { get; init; } = ReceivesTls13;
 
     /// <summary>Asserts how many ends of connections went to the kernel since this object was made: none, where the kernel has no TLS.</summary>
     /// <param name="made">The ends whose peers had a complete handshake. Each sends in the kernel.</param>

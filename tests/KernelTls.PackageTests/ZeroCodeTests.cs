@@ -10,9 +10,6 @@ namespace KernelTls.PackageTests;
 [Trait("loop", "outer")]
 public class ZeroCodeTests(Workshop workshop)
 {
-    // OpenSSL before 3.2 receives TLS 1.3 itself.
-    private static readonly bool s_receives = KtlsPlatform.Probe().OpenSslVersion >= new Version(3, 2);
-
     [Fact]
     public async Task The_toggle_puts_the_connections_of_a_new_web_application_into_the_kernel()
     {
@@ -55,7 +52,7 @@ public class ZeroCodeTests(Workshop workshop)
         Assert.True(KtlsPlatform.Probe().IsSupported || !Cell.KtlsExpected);
         string expected = !KtlsPlatform.Probe().IsSupported
             ? $"send=managed ({KtlsPlatform.Probe().NotSupportedReason}) receive=managed ({KtlsPlatform.Probe().NotSupportedReason})"
-            : s_receives ? "send=kernel receive=kernel"
+            : KernelCount.ReceivesTls13 ? "send=kernel receive=kernel"
             : "send=kernel receive=openssl (OpenSslTooOld)";
         string clients = Path.Combine(await workshop.PublishAsync(ConsumerApp.Clients, "clients"), "clients.dll");
         using WebServer server = await WebServer.StartAsync(clients, (Application.KernelVariable, "1"));
@@ -74,7 +71,7 @@ public class ZeroCodeTests(Workshop workshop)
         string program = Path.Combine(await workshop.PublishAsync(ConsumerApp.Clients, "clients"), "clients.dll");
         KtlsFallbackReason reason = andToggle ? KtlsPlatform.Probe().NotSupportedReason : KtlsFallbackReason.NotEnabled;
         string expected = reason != KtlsFallbackReason.None ? $"send=openssl ({reason}) receive=openssl ({reason})"
-            : s_receives ? "send=kernel receive=kernel"
+            : KernelCount.ReceivesTls13 ? "send=kernel receive=kernel"
             : "send=kernel receive=openssl (OpenSslTooOld)";
         (string, string)[] toggle = andToggle ? [(Application.KernelVariable, "1")] : [];
         using WebServer server = await WebServer.StartAsync(program, [(Application.DirectVariable, "1"), .. toggle]);
