@@ -1,4 +1,3 @@
-using System.Diagnostics;
 using System.Reflection;
 using KernelTls.AspNetCore.Internals;
 using KernelTls.AspNetCore.Tls;
@@ -109,23 +108,13 @@ public class ReusedStreamTests
     {
         object output = stream.GetType().BaseType!.GetField("_http2Output", Private)!.GetValue(stream)!;
         FieldInfo completed = output.GetType().GetField("_completedResponse", Private)!;
-        await UntilAsync(() => (bool)completed.GetValue(output)!, "the end of the response");
+        await Limits.UntilAsync(() => (bool)completed.GetValue(output)!, "the end of the response");
         output.GetType().GetMethod("Schedule")!.Invoke(output, null);
 
         object writer = output.GetType().GetField("_frameWriter", Private)!.GetValue(output)!;
         object queue = writer.GetType().GetField("_channel", Private)!.GetValue(writer)!;
         object reader = queue.GetType().GetProperty("Reader")!.GetValue(queue)!;
         PropertyInfo count = reader.GetType().GetProperty("Count")!;
-        await UntilAsync(() => (int)count.GetValue(reader)! == 0, "the frame writer to drop the stream");
-    }
-
-    private static async Task UntilAsync(Func<bool> condition, string what)
-    {
-        Stopwatch time = Stopwatch.StartNew();
-        while (!condition())
-        {
-            Assert.True(time.Elapsed < Limits.Wait, $"Waited for {what}.");
-            await Task.Delay(10);
-        }
+        await Limits.UntilAsync(() => (int)count.GetValue(reader)! == 0, "the frame writer to drop the stream");
     }
 }

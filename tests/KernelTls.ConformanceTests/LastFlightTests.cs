@@ -59,7 +59,7 @@ public class LastFlightTests
             clientIsLast ? (pair.Client, client, pair.Server, server) : (pair.Server, server, pair.Client, client);
         await lastShakes.InTime("the end that sends the last flight");
         await last.WriteAsync(Pattern.Take(DataSize));
-        await Until(() => relay.HeldRecords == 3, "ChangeCipherSpec, Finished and the data to be held");
+        await Limits.UntilAsync(() => relay.HeldRecords == 3, "ChangeCipherSpec, Finished and the data to be held");
 
         int held = relay.Held;
         int cut = Math.Min(cutOf(held), held);
@@ -82,14 +82,5 @@ public class LastFlightTests
     {
         await shakes;
         await stream.ReadExactlyAsync(received);
-    }
-
-    private static async Task Until(Func<bool> condition, string what)
-    {
-        for (long deadline = Environment.TickCount64 + (long)Limits.Wait.TotalMilliseconds; !condition();)
-        {
-            Assert.True(Environment.TickCount64 < deadline, $"Waited {Limits.Wait.TotalSeconds} s for {what}");
-            await Task.Delay(5);
-        }
     }
 }

@@ -95,7 +95,7 @@ public class MemoryPressureTests(ITestOutputHelper output) : KernelTest
 
             using TcpMemory memory = new();
             Task[] holding = [.. holders.Select(p => Pattern.SendAsync(p.Client, Size))];
-            await UntilAsync(() => TcpMemory.Used >= TcpMemory.Most, "the memory to be used up");
+            await Limits.UntilAsync(() => TcpMemory.Used >= TcpMemory.Most, "the memory to be used up");
 
             Task handshakes = Task.WhenAll(pairs.SelectMany(p => new[]
             {
@@ -123,11 +123,11 @@ public class MemoryPressureTests(ITestOutputHelper output) : KernelTest
             .. pairs.SelectMany(p => new[] { (p.Client, p.ClientSocket), (p.Server, p.ServerSocket) })
                 .Select((e, i) => (e.Item1, e.Item2, blocking ? Limits.Blocking(() => Send(e.Item1)) : SendAsync(e.Item1, i))),
         ];
-        await UntilAsync(isUsedUp, "the memory to be used up");
+        await Limits.UntilAsync(isUsedUp, "the memory to be used up");
         if (mode == TlsMode.Kernel)
         {
             // These wait for memory, not for room, or there would be nothing to test.
-            await UntilAsync(() => ends.Any(e => !e.Sending.IsCompleted && e.Socket.Poll(TimeSpan.Zero, SelectMode.SelectWrite)), "sends without memory");
+            await Limits.UntilAsync(() => ends.Any(e => !e.Sending.IsCompleted && e.Socket.Poll(TimeSpan.Zero, SelectMode.SelectWrite)), "sends without memory");
         }
 
         TimeSpan filled = time.Elapsed;
@@ -197,16 +197,6 @@ public class MemoryPressureTests(ITestOutputHelper output) : KernelTest
         foreach (TlsPair pair in pairs)
         {
             await pair.DisposeAsync();
-        }
-    }
-
-    private static async Task UntilAsync(Func<bool> condition, string what)
-    {
-        using PeriodicTimer timer = new(TimeSpan.FromMilliseconds(20));
-        for (long deadline = Environment.TickCount64 + (long)Limits.Wait.TotalMilliseconds; !condition();)
-        {
-            Assert.True(Environment.TickCount64 < deadline, $"Waited {Limits.Wait.TotalSeconds} s for {what}: {TcpMemory.Used} pages");
-            await timer.WaitForNextTickAsync();
         }
     }
 }

@@ -42,6 +42,16 @@ internal static class Limits
         Assert.False(task.IsCompleted, $"{what} was expected to wait.");
     }
 
+    /// <summary>Waits until the condition holds, and asserts that it does in time.</summary>
+    public static async Task UntilAsync(Func<bool> condition, string what)
+    {
+        for (long deadline = Environment.TickCount64 + (long)Wait.TotalMilliseconds; !condition();)
+        {
+            Assert.True(Environment.TickCount64 < deadline, $"Waited {Wait.TotalSeconds} s for {what}.");
+            await Task.Delay(10);
+        }
+    }
+
     /// <summary>Runs blocking code on a separate thread.</summary>
     public static Task<T> Blocking<T>(Func<T> work) => Task.Factory.StartNew(
         work, CancellationToken.None, TaskCreationOptions.LongRunning, TaskScheduler.Default);

@@ -24,12 +24,13 @@ namespace KernelTls.AspNetCore.Tls;
 /// </remarks>
 /// <param name="stream">The stream.</param>
 /// <param name="connection">The connection, which owns the stream's socket.</param>
+/// <param name="pool">The pool of the reads' memory, which receives the size of each.</param>
 /// <param name="output">
 /// The writer, which is notified of received data. It sends everything flushed before exclusive work begins.
 /// </param>
 /// <param name="failed">The callback that is called on failures.</param>
 internal sealed class TlsInput(
-    KtlsStream stream, DeferredConnection connection, TlsPipeWriter output, Action<Exception> failed) : Stream
+    KtlsStream stream, DeferredConnection connection, InputPool pool, TlsPipeWriter output, Action<Exception> failed) : Stream
 {
     private enum State
     {
@@ -217,9 +218,8 @@ internal sealed class TlsInput(
         if (read.IsCompletedSuccessfully)
         {
             int taken = read.GetAwaiter().GetResult();
-            _ended = taken == 0 && buffer.Length > 0;
+            OnRead(taken, buffer.Length);
             _state = State.Idle;
-            output.OnReceived();
             return ValueTask.FromResult(taken);
         }
 
@@ -245,8 +245,7 @@ internal sealed class TlsInput(
         try
         {
             int taken = await read.ConfigureAwait(false);
-            _ended = taken == 0 && length > 0;
-            output.OnReceived();
+            OnRead(taken, length);
             return taken;
         }
         catch (Exception e) when (e is not OperationCanceledException || !cancellationToken.IsCancellationRequested)
@@ -260,6 +259,13 @@ internal sealed class TlsInput(
         {
             _state = State.Idle;
         }
+    }
+
+    private void OnRead(int taken, int length)
+    {
+        _ended = taken == 0 && length > 0;
+        pool.OnRead(taken, length);
+        output.OnReceived();
     }
 
     private async ValueTask<int> ReadAfterWatchAsync(Memory<byte> buffer, CancellationToken cancellationToken)

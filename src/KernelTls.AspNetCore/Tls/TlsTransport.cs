@@ -13,9 +13,6 @@ namespace KernelTls.AspNetCore.Tls;
 /// </summary>
 internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
 {
-    /// <summary>The payload size of a full record (RFC 8446, section 5.1).</summary>
-    private const int LargestRecord = 1 << 14;
-
     /// <summary>
     /// The time limit for sending the rest to a client whose records could not be read. For any other client there is
     /// no limit, as on the default transport: only an abort ends the sending. The stream itself limits close_notify.
@@ -46,15 +43,16 @@ internal sealed class TlsTransport : IDuplexPipe, IAsyncDisposable
         _connection = connection;
         _logger = logger;
         _output = new TlsPipeWriter(stream, connection.MemoryPool, connection.MaxWriteBufferSize, OnSendFailed);
-        _input = new TlsInput(stream, connection, _output, OnFailed);
+        InputPool pool = new(connection.MemoryPool);
+        _input = new TlsInput(stream, connection, pool, _output, OnFailed);
         stream.Input = _input;
         connection.Aborting = stream.SendAlert;
         Input = PipeReader.Create(
             _input,
             new StreamPipeReaderOptions(
-                pool: null, // the connection's pool has blocks of 4 KiB: four receives for a record
-                bufferSize: LargestRecord,
-                minimumReadSize: LargestRecord / 4,
+                pool,
+                bufferSize: InputPool.LargestRecord,
+                minimumReadSize: InputPool.Block,
                 leaveOpen: true,
                 useZeroByteReads: connection.WaitForData));
         Output = _output;
