@@ -102,6 +102,26 @@ public class FlushWaitTests
         Assert.Single(output.Failures);
     }
 
+    [Theory]
+    [MemberData(nameof(All))]
+    public async Task A_waiting_flush_ends_when_its_send_fails(TlsMode mode)
+    {
+        await using PipeOutput output = await PipeOutput.CreateAsync(mode);
+        output.Write(0, TlsPair.MoreThanFits);
+        Task<FlushResult> flushing = output.Writer.FlushAsync().AsTask();
+        await flushing.StaysPending();
+        output.Write(TlsPair.MoreThanFits, Small);
+
+        output.ClientSocketClose();
+
+        FlushResult result = await flushing.InTime("the flush whose client is gone");
+        Assert.True(result is { IsCompleted: true, IsCanceled: false });
+        await output.Failed.InTime();
+        Assert.Single(output.Failures);
+        await output.Writer.DrainAsync().InTime();
+        Assert.Equal(0, output.Pool.Rented);
+    }
+
     /// <summary>Kestrel's application may continue to write while a flush waits, and complete.</summary>
     [Theory]
     [MemberData(nameof(All))]

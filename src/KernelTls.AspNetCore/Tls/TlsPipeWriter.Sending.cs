@@ -259,10 +259,14 @@ internal sealed partial class TlsPipeWriter : IThreadPoolWorkItem
 
     private void RemoveFile()
     {
+        IDisposable sent;
         lock (_lock)
         {
             _filesInWrite--;
-            using IDisposable sent = _files.Dequeue();
+            sent = _files.Dequeue();
         }
+
+        // Outside the lock, because this may close the file.
+        sent.Dispose();
     }
 }
