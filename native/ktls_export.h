@@ -43,6 +43,11 @@ typedef struct KtlsLibraryInfo
     uint8_t missingSymbol[64]; /* after ENOSYS: first missing required symbol, otherwise empty */
 } KtlsLibraryInfo;
 
+/* Writes the identity of this file: the first 8 bytes of its SHA-256, as a number in big-endian order. The caller
+ * compares it with that of the file that its own declarations mirror, before it calls anything else: a library of
+ * another build may lack functions, and lay out structs differently. */
+KTLS_EXPORT int32_t KtlsNative_GetInterface(uint64_t* hash);
+
 /* Binds the symbol table to the libssl that .NET has loaded into this process: the image named libssl.so* whose
  * OpenSSL_version_num() is runtimeVersion, which is what .NET reports, or else the first such image; the caller
  * compares openSslVersion. Never loads a library. Returns ENOENT if there is no image, ENOTSUP if its major version is

@@ -66,6 +66,7 @@ int main(int count, char** arguments)
         printf("%s\n", count > 1 ? dlerror() : "usage: native-loader LIBRARY");
         return EXIT_FAILURE;
     }
+    BIND(KtlsNative_GetInterface);
     BIND(KtlsNative_Initialize);
     BIND(KtlsNative_ProbeKernel);
     BIND(KtlsNative_GetSocketInfo);
@@ -74,6 +75,9 @@ int main(int count, char** arguments)
     BIND(KtlsNative_PollerWait);
     BIND(KtlsNative_PollerDisarm);
     BIND(KtlsNative_ContextFree);
+
+    uint64_t hash = 0;
+    Check("GetInterface", KtlsNative_GetInterface_(&hash) == 0 && hash == KTLS_INTERFACE);
 
     TryStub("libssl.so.97", STUB_97_VERSION, 0);
     TryStub("libssl.so.98", STUB_98_VERSION, ENOTSUP);

@@ -58,6 +58,14 @@ static void Nothing_works_before_initialize(void)
     KtlsNative_ConnectionFree(NULL);
 }
 
+static void The_interface_needs_no_library(void)
+{
+    uint64_t hash = 0;
+    CHECK_EQ(KtlsNative_GetInterface(&hash), 0);
+    CHECK(hash == KTLS_INTERFACE);
+    CHECK_EQ(KtlsNative_GetInterface(NULL), EINVAL);
+}
+
 static void Load(const char* name)
 {
     CHECK(dlopen(name, RTLD_LAZY) != NULL);
@@ -180,6 +188,7 @@ static void Error_text_is_cut_to_capacity(void)
 
 const Test g_libraryTests[] = {
     {"library: nothing works before Initialize", .run = Nothing_works_before_initialize},
+    {"library: the interface needs no library", .run = The_interface_needs_no_library},
     {"library: the libssl of the process is used", .run = Initialize_uses_the_library_of_the_process},
     {"library: Initialize repeats its first result", .run = Initialize_repeats_its_first_result},
     {"library: Initialize from many threads", .run = Initialize_from_many_threads},

@@ -128,6 +128,12 @@ public enum KtlsFallbackReason
     /// </summary>
     KestrelChanged = 34,
 
+    /// <summary>
+    /// libKernelTls.Native.so is of another build than KernelTls.dll: it has another interface. Deploy both from the same version of the package
+    /// or of the bundle.
+    /// </summary>
+    NativeLibraryMismatch = 35,
+
     // The transport.
 
     /// <summary>The inner stream is not exactly a <see cref="System.Net.Sockets.NetworkStream"/>.</summary>

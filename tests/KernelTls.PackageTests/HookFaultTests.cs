@@ -1,4 +1,5 @@
 using System.Text;
+using KernelTls.Interop;
 using KernelTls.Tests;
 
 namespace KernelTls.PackageTests;
@@ -71,6 +72,30 @@ public sealed class HookFaultTests(Workshop workshop) : IDisposable
         File.WriteAllBytes(Path.Combine(bundle, Shim), platform == "damaged" ? [1, 2, 3] : File.ReadAllBytes(wrong));
 
         Assert.Contains("uses the default SslStream-based TLS: NativeLibraryMissing. ", await ServeAsync(bundle), StringComparison.Ordinal);
+    }
+
+    /// <summary>Each lacks a function that a connection needs, so nothing may call it.</summary>
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task A_bundle_with_the_shim_of_another_build(bool older)
+    {
+        string bundle = HookBundle.CopyTo(_directory["bundle"]);
+        string shim = Path.Combine(bundle, Shim);
+        OtherShim.RemoveExports(shim, "KtlsNative_ConnectionCreate");
+        if (older)
+        {
+            OtherShim.RemoveExports(shim, "KtlsNative_GetInterface");
+        }
+        else
+        {
+            OtherShim.SetInterface(shim, KtlsNative.Interface, 0x123456789);
+        }
+
+        string said = await ServeAsync(bundle, null, (Application.DirectVariable, "1"));
+
+        Assert.Contains("uses the default SslStream-based TLS: NativeLibraryMismatch. libKernelTls.Native.so is of another build ", said, StringComparison.Ordinal);
+        Assert.DoesNotContain("EntryPointNotFoundException", said, StringComparison.Ordinal);
     }
 
     [Fact]
@@ -231,10 +256,10 @@ public sealed class HookFaultTests(Workshop workshop) : IDisposable
     }
 
     /// <summary>Starts an application with a bundle. It answers, and its output, which is returned, has no error.</summary>
-    private async Task<string> ServeAsync(string bundle, string? program = null)
+    private async Task<string> ServeAsync(string bundle, string? program = null, params (string, string)[] environment)
     {
         program ??= Path.Combine(await workshop.PublishAsync(ConsumerApp.Unchanged("web"), "unchanged-web"), "unchanged-web.dll");
-        using WebServer server = await WebServer.RunAsync(Path.GetDirectoryName(program)!, ["dotnet", program], HookBundle.Variable(bundle), s_toggle);
+        using WebServer server = await WebServer.RunAsync(Path.GetDirectoryName(program)!, ["dotnet", program], [HookBundle.Variable(bundle), s_toggle, .. environment]);
         Assert.Equal("Hello World!", await server.GetAsync("/", "1.1"));
         Assert.Equal("Hello World!", await server.GetAsync("/", "2.0"));
         string said = await server.Process.KillAsync();

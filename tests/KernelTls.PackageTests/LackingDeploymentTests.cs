@@ -3,7 +3,7 @@ using KernelTls.Tests;
 namespace KernelTls.PackageTests;
 
 /// <summary>
-/// Tests deployments that lack a part of this library. The application works as without the package, and says what is missing if the variable
+/// Tests deployments that lack a part of this library, or have it from another build. The application works as without the package, and says what is missing if the variable
 /// is set.
 /// </summary>
 [Trait("loop", "outer")]
@@ -18,6 +18,7 @@ public sealed class LackingDeploymentTests(Workshop workshop) : IDisposable
     [Theory]
     [InlineData("runtimes", "NativeLibraryMissing")]
     [InlineData(Shim, "NativeLibraryMissing")]
+    [InlineData($"{Shim}, another", "NativeLibraryMismatch")]
     [InlineData("KernelTls.dll", "Kernel TLS is not available, because the assembly KernelTls cannot be loaded.")]
     [InlineData("KernelTls.dll, damaged", "Kernel TLS is not available, because the assembly KernelTls cannot be loaded.")]
     public async Task A_web_application(string lacks, string reason)
@@ -41,15 +42,16 @@ public sealed class LackingDeploymentTests(Workshop workshop) : IDisposable
     }
 
     [Theory]
-    [InlineData("runtimes")]
-    [InlineData(Shim)]
-    public async Task A_console_application(string lacks)
+    [InlineData("runtimes", "NativeLibraryMissing")]
+    [InlineData(Shim, "NativeLibraryMissing")]
+    [InlineData($"{Shim}, another", "NativeLibraryMismatch")]
+    public async Task A_console_application(string lacks, string reason)
     {
         string program = Path.Combine(Lacking(await workshop.PublishAsync(ConsumerApp.Console, "console"), lacks), "console.dll");
 
         Assert.StartsWith("ping send=managed (NotEnabled) receive=managed (NotEnabled)", await Programs.PingAsync(program), StringComparison.Ordinal);
         Assert.Equal(
-            "ping send=managed (NativeLibraryMissing) receive=managed (NativeLibraryMissing), platform: NativeLibraryMissing\n",
+            $"ping send=managed ({reason}) receive=managed ({reason}), platform: {reason}\n",
             await Programs.PingAsync(program, (Application.KernelVariable, "1")));
     }
 
@@ -75,7 +77,7 @@ public sealed class LackingDeploymentTests(Workshop workshop) : IDisposable
         return said;
     }
 
-    /// <summary>Returns a copy of the published application without a file or a folder.</summary>
+    /// <summary>Returns a copy of the published application without a file or a folder, or with another file in its place.</summary>
     private string Lacking(string published, string lacks)
     {
         string copy = _directory["application"];
@@ -92,6 +94,10 @@ public sealed class LackingDeploymentTests(Workshop workshop) : IDisposable
             if (lacks == $"{path}, damaged")
             {
                 File.WriteAllText(Path.Combine(copy, path), "damaged");
+            }
+            else if (lacks == $"{path}, another")
+            {
+                OtherShim.RemoveExports(Path.Combine(copy, path), "KtlsNative_GetInterface", "KtlsNative_ConnectionCreate");
             }
         }
 

@@ -47,20 +47,33 @@ public class TroubleshootingTests
         Row("`ModuleMissing`", "`modprobe tls`");
     }
 
-    [Fact]
-    public async Task The_native_library_was_not_deployed()
+    [Theory]
+    [InlineData("NativeLibraryMissing", "keep the folder `runtimes`", "")]
+    [InlineData("NativeLibraryMismatch", "Deploy both from one version of the package or the bundle", "Unable to find an entry point named 'KtlsNative_GetInterface'")]
+    public async Task The_native_library_was_not_deployed_or_is_of_another_build(string reason, string remedy, string detail)
     {
         Row(InTheWay, "`ktls info`");
         using TemporaryDirectory directory = new();
-        foreach (string file in Directory.GetFiles(Path.GetDirectoryName(Ktls.Path)!).Where(f => !f.EndsWith("libKernelTls.Native.so", StringComparison.Ordinal)))
+        foreach (string file in Directory.GetFiles(Path.GetDirectoryName(Ktls.Path)!))
         {
             File.Copy(file, directory[Path.GetFileName(file)]);
         }
 
+        string shim = directory["libKernelTls.Native.so"];
+        if (reason == "NativeLibraryMissing")
+        {
+            File.Delete(shim);
+        }
+        else
+        {
+            OtherShim.RemoveExports(shim, "KtlsNative_GetInterface");
+        }
+
         Ktls.Result result = await Ktls.ShellAsync([], $"dotnet '{directory["KernelTls.Tool.dll"]}' info");
 
-        Assert.StartsWith("Kernel TLS: no: NativeLibraryMissing: ", result.AssertExit(ExitCode.No).Output, StringComparison.Ordinal);
-        Row("`NativeLibraryMissing`", "keep the folder `runtimes`");
+        Assert.StartsWith($"Kernel TLS: no: {reason}: ", result.AssertExit(ExitCode.No).Output, StringComparison.Ordinal);
+        Assert.Contains(detail, result.Output, StringComparison.Ordinal);
+        Row($"`{reason}`", remedy);
     }
 
     [Fact]

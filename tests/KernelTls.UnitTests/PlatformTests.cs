@@ -1,5 +1,7 @@
+using System.Buffers.Binary;
 using System.Net.Security;
 using System.Security.Authentication;
+using System.Security.Cryptography;
 using System.Text;
 using KernelTls.Interop;
 using KernelTls.Offload;
@@ -26,6 +28,31 @@ public class PlatformTests
         "Unable to load it. /b/x.so: file too short")]
     public void What_the_loader_says_becomes_a_sentence(string message, string expected) =>
         Assert.Equal(expected, Platform.Summarize(message));
+
+    [Fact]
+    public unsafe void The_shim_has_the_interface_of_the_header_which_this_library_calls()
+    {
+        byte[] header = File.ReadAllBytes(Path.Combine(AppContext.BaseDirectory, "..", "..", "..", "..", "native", "ktls_export.h"));
+        ulong expected = BinaryPrimitives.ReadUInt64BigEndian(SHA256.HashData(header));
+        ulong hash;
+
+        Assert.Equal(0, KtlsNative.KtlsNative_GetInterface(&hash));
+        Assert.Equal(expected, hash);
+        Assert.Equal((KtlsFallbackReason.None, ""), Platform.GetNativeReason(() => expected));
+    }
+
+    [Fact]
+    public void A_shim_with_another_interface_is_of_another_build() => Assert.Equal(
+        (KtlsFallbackReason.NativeLibraryMismatch, $"The native library has the interface 0000000000000abc, and KernelTls.dll calls {KtlsNative.Interface:x16}."),
+        Platform.GetNativeReason(() => 0xABC));
+
+    /// <summary>.NET's exceptions: of a shim from before there was the function, of none, and of one for another platform.</summary>
+    [Theory]
+    [InlineData(typeof(EntryPointNotFoundException), KtlsFallbackReason.NativeLibraryMismatch)]
+    [InlineData(typeof(DllNotFoundException), KtlsFallbackReason.NativeLibraryMissing)]
+    [InlineData(typeof(BadImageFormatException), KtlsFallbackReason.NativeLibraryMissing)]
+    public void A_shim_that_cannot_be_called(Type thrown, KtlsFallbackReason expected) => Assert.Equal(
+        (expected, "Why."), Platform.GetNativeReason(() => throw (Exception)Activator.CreateInstance(thrown, "Why.")!));
 
     [Theory]
     [InlineData(0, 0x30500070L, "3", "", 0x30500070L, KtlsFallbackReason.None, "")]

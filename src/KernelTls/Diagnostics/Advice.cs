@@ -20,6 +20,7 @@ internal static class Advice
         KtlsFallbackReason.DirectionNotRequested => "KtlsOptions.Directions assigns this direction to OpenSSL: choose Both.",
         KtlsFallbackReason.NotLinux => "The system is not Linux, or there is no native library for its architecture. Supported: linux-x64, linux-arm64, linux-musl-x64 and linux-musl-arm64.",
         KtlsFallbackReason.NativeLibraryMissing => "libKernelTls.Native.so was not deployed with the application: publish for a runtime identifier that the package has, or build it with eng/native.",
+        KtlsFallbackReason.NativeLibraryMismatch => "libKernelTls.Native.so is of another build than KernelTls.dll: deploy both from the same version of the package or the bundle, into an empty folder.",
         KtlsFallbackReason.OpenSslNotFound => "No libssl is loaded in the process: install OpenSSL 3 or 4 (Debian: libssl3t64), and do not link it into the program.",
         KtlsFallbackReason.OpenSslTooOld => "OpenSSL is too old: receiving TLS 1.3 and its CCM suites require 3.2, the rest requires 3.0. Upgrade OpenSSL; until then OpenSSL processes this direction.",
         KtlsFallbackReason.OpenSslMismatch => "The libssl in the process is not the OpenSSL that .NET uses: do not link OpenSSL into the program, and check DOTNET_OPENSSL_VERSION_OVERRIDE.",

@@ -12,6 +12,9 @@ internal static unsafe partial class KtlsNative
     internal const string LibraryName = "libKernelTls.Native";
 
     [LibraryImport(LibraryName)]
+    internal static partial int KtlsNative_GetInterface(ulong* hash);
+
+    [LibraryImport(LibraryName)]
     internal static partial int KtlsNative_Initialize(long runtimeVersion, LibraryInfo* info);
 
     [LibraryImport(LibraryName)]

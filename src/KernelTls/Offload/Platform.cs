@@ -93,18 +93,15 @@ internal sealed class Platform
             return None(KtlsFallbackReason.OpenSslNotFound, e.Message);
         }
 
-        LibraryInfo info;
-        int errno;
-        try
+        (KtlsFallbackReason direct, string detail) = GetNativeReason(GetInterface);
+        if (direct != KtlsFallbackReason.None)
         {
-            errno = KtlsNative.KtlsNative_Initialize(managedVersion, &info);
-        }
-        catch (Exception e) when (e is DllNotFoundException or BadImageFormatException or EntryPointNotFoundException)
-        {
-            return None(KtlsFallbackReason.NativeLibraryMissing, Summarize(e.Message));
+            return None(direct, detail);
         }
 
-        (KtlsFallbackReason direct, string detail) = GetLibraryReason(errno, info, managedVersion);
+        LibraryInfo info;
+        int errno = KtlsNative.KtlsNative_Initialize(managedVersion, &info);
+        (direct, detail) = GetLibraryReason(errno, info, managedVersion);
         if (errno != 0)
         {
             return None(direct, detail);
@@ -116,6 +113,35 @@ internal sealed class Platform
         }
 
         return DetectKernel(info, direct, detail);
+    }
+
+    private static unsafe ulong GetInterface()
+    {
+        ulong hash;
+        _ = KtlsNative.KtlsNative_GetInterface(&hash);
+        return hash;
+    }
+
+    /// <summary>Returns the reason why this library cannot call the native library, and its detail.</summary>
+    /// <param name="getInterface">The first call of the native library, which returns the hash of its interface.</param>
+    internal static (KtlsFallbackReason Reason, string Detail) GetNativeReason(Func<ulong> getInterface)
+    {
+        const ulong Expected = KtlsNative.Interface;
+        try
+        {
+            ulong found = getInterface();
+            return found == Expected
+                ? (KtlsFallbackReason.None, "")
+                : (KtlsFallbackReason.NativeLibraryMismatch, $"The native library has the interface {found:x16}, and KernelTls.dll calls {Expected:x16}.");
+        }
+        catch (EntryPointNotFoundException e)
+        {
+            return (KtlsFallbackReason.NativeLibraryMismatch, Summarize(e.Message));
+        }
+        catch (Exception e) when (e is DllNotFoundException or BadImageFormatException)
+        {
+            return (KtlsFallbackReason.NativeLibraryMissing, Summarize(e.Message));
+        }
     }
 
     /// <summary>Returns the reason why this library cannot use the OpenSSL of the process, and its detail.</summary>
