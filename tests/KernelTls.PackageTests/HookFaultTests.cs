@@ -204,6 +204,20 @@ public sealed class HookFaultTests(Workshop workshop) : IDisposable
         Assert.Equal(without.Said, with.Said);
     }
 
+    /// <summary>.NET ends the process before Main, which the documents warn of.</summary>
+    [Fact]
+    public async Task A_hook_that_does_not_exist()
+    {
+        string published = await workshop.PublishAsync(ConsumerApp.Unchanged("web"), "unchanged-web");
+        string missing = _directory["KernelTls.StartupHook.dll"];
+
+        using Application program = Programs.Run(published, ["dotnet", Path.Combine(published, "unchanged-web.dll")], (HookBundle.HooksVariable, missing));
+
+        Assert.Equal(134, await program.ExitAsync());
+        Assert.Contains(missing, program.Said, StringComparison.Ordinal);
+        Assert.DoesNotContain("Now listening", program.Said, StringComparison.Ordinal);
+    }
+
     /// <summary>Without ICU .NET ends a process, unless it is invariant: with the hook and without it.</summary>
     [Fact]
     public async Task On_a_machine_without_ICU()

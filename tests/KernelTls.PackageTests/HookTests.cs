@@ -89,10 +89,12 @@ public sealed class HookTests(Workshop workshop) : IDisposable
         (string, string)[] peer = [("PEER", $"{server.Address}"), ("SSL_CERT_FILE", Certificates.WriteAuthority(_directory.FullName)), ("KERNELTLS_LOG", "1")];
         string[] command = ["dotnet", Path.Combine(published, "unchanged-worker.dll")];
 
+        KernelCount kernel = new();
         using Application worker = Programs.Run(published, Ktls(command), [s_direct, .. peer]);
         string said = await worker.SucceedAsync();
 
         AssertWorked(said);
+        kernel.AssertEnds(made: 1, used: 1);
         Assert.Matches($"KernelTls: connections.* {(s_kernel ? "send=kernel" : "send=openssl")}.* client, ", said);
         Assert.DoesNotContain("stock", said, StringComparison.Ordinal);
 
