@@ -26,5 +26,12 @@ internal sealed class KernelCount
         Assert.Equal(0, after.DecryptError - _before.DecryptError);
     }
 
+    /// <summary>Returns how many ends have sent and received in the kernel since this object was made.</summary>
+    public (long Sent, long Received) Count()
+    {
+        TlsStatistics after = Read();
+        return (after.SendSoftware - _before.SendSoftware, after.ReceiveSoftware - _before.ReceiveSoftware);
+    }
+
     private static TlsStatistics Read() => s_kernel ? TlsStatistics.Read() : default;
 }
