@@ -1,4 +1,5 @@
 using System.Buffers;
+using System.IO.Pipelines;
 using KernelTls.AspNetCore.Tls;
 using KernelTls.Tests;
 using Microsoft.AspNetCore.Connections;
@@ -16,66 +17,42 @@ public sealed class InputPoolTests
     public static TheoryData<TlsMode> All => [.. Modes.Every];
 
     [Fact]
-    public void Small_reads_have_blocks_of_the_connections_pool_and_give_them_back()
+    public async Task Small_reads_have_blocks_of_the_connections_pool_and_give_them_back()
     {
         CountingPool blocks = new();
-        InputPool pool = new(blocks);
-        for (int i = 0; i < 20; i++)
-        {
-            Assert.Equal(Block, Rent(pool));
-            pool.OnRead(Block - 1, Block);
-        }
+        Source source = new(blocks);
+
+        Assert.Equal(Enumerable.Repeat(Block, 20), await source.ReadAsync(Enumerable.Repeat(Block - 1, 20)));
 
         Assert.Equal((0, 1), (blocks.Rented, blocks.MaxRented));
     }
 
     [Fact]
-    public void A_filled_block_makes_the_next_memory_large_and_eight_small_reads_a_block_again()
+    public async Task A_filled_block_makes_the_next_memory_large_and_eight_small_reads_a_block_again()
     {
-        InputPool pool = new(new CountingPool());
-        pool.OnRead(Block, Block);
-        for (int i = 0; i < 8; i++)
-        {
-            Assert.Equal(Large, Rent(pool));
-            pool.OnRead(Block - 1, Large);
-        }
+        CountingPool blocks = new();
+        Source source = new(blocks);
 
-        Assert.Equal(Block, Rent(pool));
-    }
+        Assert.Equal([Block, .. Enumerable.Repeat(Large, 8), Block], await source.ReadAsync([Block, .. Enumerable.Repeat(Block - 1, 8), 1]));
 
-    [Theory]
-    [InlineData(Block, Large)] // what a block could not have held
-    [InlineData(100, 100)] // the rest of the memory was filled
-    public void A_read_that_needs_large_memory_keeps_it_large(int bytesRead, int length)
-    {
-        InputPool pool = new(new CountingPool());
-        pool.OnRead(Block, Block);
-        for (int i = 0; i < 7; i++)
-        {
-            pool.OnRead(1, Large);
-        }
-
-        pool.OnRead(bytesRead, length);
-        pool.OnRead(1, Large);
-
-        Assert.Equal(Large, Rent(pool));
+        Assert.Equal((0, 1), (blocks.Rented, blocks.MaxRented));
     }
 
     [Fact]
-    public void A_wait_without_memory_and_the_end_of_the_stream_change_nothing()
+    public async Task A_read_that_a_block_could_not_have_held_keeps_memory_large()
     {
-        InputPool pool = new(new CountingPool());
-        pool.OnRead(0, 0);
-        pool.OnRead(0, Block);
-        Assert.Equal(Block, Rent(pool));
+        Source source = new(new CountingPool());
+        IEnumerable<int> requests = Enumerable.Repeat<int[]>([Block, .. Enumerable.Repeat(1, 7)], 3).SelectMany(r => r);
 
-        pool.OnRead(Block, Block);
-        for (int i = 0; i < 20; i++)
-        {
-            pool.OnRead(0, 0);
-        }
+        Assert.Equal([Block, .. Enumerable.Repeat(Large, 23)], await source.ReadAsync(requests));
+    }
 
-        Assert.Equal(Large, Rent(pool));
+    [Fact]
+    public async Task A_wait_without_memory_and_the_end_of_the_stream_change_nothing()
+    {
+        Source source = new(new CountingPool(), useZeroByteReads: true);
+
+        Assert.Equal([Block, Block, Large, Large], await source.ReadAsync([1, Block, 1, 0]));
     }
 
     [Theory]
@@ -96,10 +73,44 @@ public sealed class InputPoolTests
         Assert.Equal(1, factory.Rented);
     }
 
-    private static int Rent(InputPool pool)
+    /// <summary>Represents a connection whose reads return the numbers of bytes that a test chooses, and records the size of each read's memory.</summary>
+    private sealed class Source(CountingPool blocks, bool useZeroByteReads = false) : MemoryStream
     {
-        using IMemoryOwner<byte> memory = pool.Rent(Large);
-        return memory.Memory.Length;
+        private readonly InputPool _pool = new(blocks);
+        private readonly Queue<int> _next = new();
+        private readonly List<int> _lengths = [];
+
+        /// <summary>Reads all, and returns the sizes of the reads' memory.</summary>
+        public async Task<IReadOnlyList<int>> ReadAsync(IEnumerable<int> arriving)
+        {
+            foreach (int count in arriving)
+            {
+                _next.Enqueue(count);
+            }
+
+            PipeReader reader = PipeReader.Create(this, new StreamPipeReaderOptions(_pool, Large, Block, leaveOpen: true, useZeroByteReads));
+            while (_next.Count > 0)
+            {
+                ReadResult read = await reader.ReadAsync().AsTask().InTime();
+                reader.AdvanceTo(read.Buffer.End);
+            }
+
+            await reader.CompleteAsync();
+            return _lengths;
+        }
+
+        public override ValueTask<int> ReadAsync(Memory<byte> buffer, CancellationToken cancellationToken = default)
+        {
+            int bytesRead = 0;
+            if (!buffer.IsEmpty)
+            {
+                _lengths.Add(buffer.Length);
+                bytesRead = _next.Dequeue();
+            }
+
+            _pool.OnRead(bytesRead, buffer.Length);
+            return ValueTask.FromResult(bytesRead);
+        }
     }
 
     private sealed class CountingFactory : IMemoryPoolFactory<byte>

@@ -25,10 +25,11 @@ internal sealed class InputPool(MemoryPool<byte> blocks) : MemoryPool<byte>
     // How many more reads have large memory, unless one of them needs it.
     private int _largeReads;
 
-    public override int MaxBufferSize => LargestRecord;
+    /// <summary>Gets 0 while data streams. The pipe then takes an array of the shared array pool, which needs no object that owns it.</summary>
+    public override int MaxBufferSize => _largeReads > 0 ? 0 : LargestRecord;
 
-    /// <summary>Rents memory for a read. <paramref name="minBufferSize"/> is that of a large one, and does not matter.</summary>
-    public override IMemoryOwner<byte> Rent(int minBufferSize = -1) => _largeReads > 0 ? Shared.Rent(LargestRecord) : blocks.Rent();
+    /// <summary>Rents a block. <paramref name="minBufferSize"/> is that of a large read, and does not matter.</summary>
+    public override IMemoryOwner<byte> Rent(int minBufferSize = -1) => blocks.Rent();
 
     /// <summary>Makes the next memory large after a read that filled its own, and small again after several that a block could have held.</summary>
     /// <param name="bytesRead">The number of bytes that were read.</param>
