@@ -38,7 +38,7 @@ public partial class KtlsStream
     {
         if (TryPrepareClient(sslClientAuthenticationOptions, out TlsHandshake? handshake))
         {
-            Run(handshake);
+            handshake.Run();
         }
         else
         {
@@ -62,7 +62,7 @@ public partial class KtlsStream
         try
         {
             return TryPrepareClient(sslClientAuthenticationOptions, out TlsHandshake? handshake)
-                ? RunAsync(handshake, cancellationToken)
+                ? handshake.RunAsync(cancellationToken)
                 : base.AuthenticateAsClientAsync(sslClientAuthenticationOptions, cancellationToken);
         }
         catch (Exception e)
@@ -84,7 +84,7 @@ public partial class KtlsStream
     {
         if (TryPrepareServer(sslServerAuthenticationOptions, out TlsHandshake? handshake))
         {
-            Run(handshake);
+            handshake.Run();
         }
         else
         {
@@ -108,7 +108,7 @@ public partial class KtlsStream
         try
         {
             return TryPrepareServer(sslServerAuthenticationOptions, out TlsHandshake? handshake)
-                ? RunAsync(handshake, cancellationToken)
+                ? handshake.RunAsync(cancellationToken)
                 : base.AuthenticateAsServerAsync(sslServerAuthenticationOptions, cancellationToken);
         }
         catch (Exception e)
@@ -136,7 +136,7 @@ public partial class KtlsStream
         try
         {
             return optionsCallback is not null && TryPrepareSelection(optionsCallback, state, out TlsHandshake? handshake)
-                ? RunAsync(handshake, cancellationToken)
+                ? handshake.RunAsync(cancellationToken)
                 : base.AuthenticateAsServerAsync(optionsCallback!, state, cancellationToken);
         }
         catch (Exception e) when (optionsCallback is not null)
@@ -317,40 +317,4 @@ public partial class KtlsStream
 
     private static InvalidOperationException AlreadyAuthenticated() =>
         new("This stream has already been authenticated, or is being authenticated.");
-
-    private async Task RunAsync(TlsHandshake handshake, CancellationToken cancellationToken)
-    {
-        using (handshake)
-        {
-            HandshakeTelemetry telemetry = HandshakeTelemetry.Start(handshake.IsServer, handshake.TargetHost);
-            try
-            {
-                Adopt(await handshake.RunAsync(cancellationToken).ConfigureAwait(false), telemetry);
-            }
-            catch (Exception e)
-            {
-                _lingeringSocket = handshake.AlertedSocket;
-                _peerRefused = handshake.IsPeerRefused;
-                Fail(e, telemetry).Throw();
-            }
-        }
-    }
-
-    private void Run(TlsHandshake handshake)
-    {
-        using (handshake)
-        {
-            HandshakeTelemetry telemetry = HandshakeTelemetry.Start(handshake.IsServer, handshake.TargetHost);
-            try
-            {
-                Adopt(handshake.Run(), telemetry);
-            }
-            catch (Exception e)
-            {
-                _lingeringSocket = handshake.AlertedSocket;
-                _peerRefused = handshake.IsPeerRefused;
-                Fail(e, telemetry).Throw();
-            }
-        }
-    }
 }

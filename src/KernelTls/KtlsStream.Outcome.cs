@@ -10,7 +10,8 @@ namespace KernelTls;
 // The outcome of a handshake on OpenSSL: the session, or a failure. Both are published to the base class.
 public partial class KtlsStream
 {
-    private void Adopt(TlsSession session, in HandshakeTelemetry telemetry)
+    /// <summary>Takes the session of a successful handshake.</summary>
+    internal void Adopt(TlsSession session, in HandshakeTelemetry telemetry)
     {
         if (_options.Mode == KtlsMode.Required && GetMissingReason(session.PlannedOffload) is var missing && missing != KtlsFallbackReason.None)
         {
@@ -50,8 +51,10 @@ public partial class KtlsStream
                 : offload.ReceiveFallbackReason;
 
     /// <summary>Stores the failure, so that a later handshake attempt on this stream throws it again.</summary>
-    private ExceptionDispatchInfo Fail(Exception failure, in HandshakeTelemetry telemetry)
+    internal ExceptionDispatchInfo Fail(TlsHandshake handshake, Exception failure, in HandshakeTelemetry telemetry)
     {
+        _lingeringSocket = handshake.AlertedSocket;
+        _peerRefused = handshake.IsPeerRefused;
         Exception outcome = _disposed && failure is ObjectDisposedException or IOException
             ? TlsErrors.Disposed(TlsErrors.CannotAuthenticate, failure)
             : failure;

@@ -2,6 +2,7 @@ using System.Net.Security;
 using System.Net.Sockets;
 using System.Security.Authentication;
 using System.Security.Cryptography.X509Certificates;
+using KernelTls.Diagnostics;
 using KernelTls.Interop;
 using KernelTls.IO;
 using KernelTls.Offload;
@@ -12,12 +13,12 @@ namespace KernelTls.Handshake;
 /// <remarks>
 /// OpenSSL reads and writes the socket itself. This class waits when OpenSSL would block, and decides when it pauses:
 /// at the ClientHello it selects the settings, and at the server's CertificateRequest the certificate. If the handshake
-/// fails, Dispose frees everything it created. If it succeeds, the <see cref="TlsSession"/> owns it.
+/// fails, everything it created is freed. If it succeeds, the <see cref="TlsSession"/> owns it.
 /// </remarks>
-internal sealed class TlsHandshake : IDisposable
+internal sealed partial class TlsHandshake : IDisposable
 {
     private readonly Socket _socket;
-    private readonly SslStream _stream;
+    private readonly KtlsStream _stream;
     private readonly KtlsOptions _options;
     private readonly SocketReceiver _receiver;
     private readonly SafeTlsContextHandle _context;
@@ -32,10 +33,10 @@ internal sealed class TlsHandshake : IDisposable
     /// <param name="socket">The connected TCP socket.</param>
     /// <param name="context">The SSL_CTX created from the settings.</param>
     /// <param name="settings">The settings to negotiate.</param>
-    /// <param name="stream">The stream to pass to callbacks.</param>
+    /// <param name="stream">The stream, which gets the outcome and is passed to callbacks.</param>
     /// <param name="options">The kernel TLS options of the connection.</param>
     public TlsHandshake(
-        Socket socket, SafeTlsContextHandle context, HandshakeSettings settings, SslStream stream, KtlsOptions options)
+        Socket socket, SafeTlsContextHandle context, HandshakeSettings settings, KtlsStream stream, KtlsOptions options)
     {
         _socket = socket;
         _stream = stream;
@@ -47,90 +48,73 @@ internal sealed class TlsHandshake : IDisposable
         _receiver = new SocketReceiver(socket);
     }
 
-    /// <summary>Performs the handshake without blocking a thread.</summary>
-    public async Task<TlsSession> RunAsync(CancellationToken cancellationToken)
+    /// <summary>Performs the handshake without blocking a thread, gives the stream its outcome, and disposes this object.</summary>
+    /// <remarks>One method, because each asynchronous one that waits is more code to compile when a process starts.</remarks>
+    public async Task RunAsync(CancellationToken cancellationToken)
     {
-        cancellationToken.ThrowIfCancellationRequested();
-        if (IsServer)
+        HandshakeTelemetry telemetry = HandshakeTelemetry.Start(IsServer, TargetHost);
+        try
         {
-            try
+            cancellationToken.ThrowIfCancellationRequested();
+            if (IsServer)
             {
-                // Not FirstRecord.WaitAsync: each asynchronous method is more code to compile when a process starts.
-                if (!HasFirstRecord)
+                try
                 {
-                    await _receiver.WaitReadableAsync(cancellationToken).ConfigureAwait(false);
-                    await FirstRecord.WaitForRestAsync(
-                        _socket, keepsRecord: false, cancellationToken).ConfigureAwait(false);
+                    // Not FirstRecord.WaitAsync, which is another method that waits.
+                    if (!HasFirstRecord)
+                    {
+                        await _receiver.WaitReadableAsync(cancellationToken).ConfigureAwait(false);
+                        await FirstRecord.WaitForRestAsync(
+                            _socket, keepsRecord: false, cancellationToken).ConfigureAwait(false);
+                    }
+                }
+                catch (Exception e) when (e is SocketException or ObjectDisposedException)
+                {
+                    throw FailedWait(e);
                 }
             }
-            catch (Exception e) when (e is SocketException or ObjectDisposedException)
+            else
             {
-                throw FailedWait(e);
+                SocketOptions.MakeNonBlocking(_socket, TlsErrors.CannotAuthenticate);
             }
+
+            Begin();
+            int refusals = 0;
+            while (!Step(out NativeStatus wanted))
+            {
+                switch (wanted)
+                {
+                    case NativeStatus.WantWrite:
+                        refusals = await SocketReadiness.WaitForRoomAsync(
+                            _socket, refusals, cancellationToken).ConfigureAwait(false);
+                        break;
+                    case NativeStatus.WantRead:
+                        try
+                        {
+                            await _receiver.WaitReadableAsync(cancellationToken).ConfigureAwait(false);
+                        }
+                        catch (SocketException e)
+                        {
+                            _connection.WaitFailed(_receiver, TlsErrors.CannotAuthenticate, e);
+                        }
+
+                        break;
+                    default:
+                        await DecideAsync(wanted, cancellationToken).ConfigureAwait(false);
+                        break;
+                }
+            }
+
+            _stream.Adopt(Complete(), telemetry);
         }
-        else
+        catch (Exception e)
         {
-            SocketOptions.MakeNonBlocking(_socket, TlsErrors.CannotAuthenticate);
+            _stream.Fail(this, e, telemetry).Throw();
         }
-
-        Begin();
-        int refusals = 0;
-        while (!Step(out NativeStatus wanted))
+        finally
         {
-            switch (wanted)
-            {
-                case NativeStatus.WantWrite:
-                    refusals = await SocketReadiness.WaitForRoomAsync(
-                        _socket, refusals, cancellationToken).ConfigureAwait(false);
-                    break;
-                case NativeStatus.WantRead:
-                    await _connection.WaitToReadAsync(
-                        _receiver, TlsErrors.CannotAuthenticate, cancellationToken).ConfigureAwait(false);
-                    break;
-                default:
-                    await DecideAsync(wanted, cancellationToken).ConfigureAwait(false);
-                    break;
-            }
+            Dispose();
         }
-
-        return Complete();
-    }
-
-    /// <summary>Performs the handshake and blocks until it completes. The socket's timeouts limit each wait.</summary>
-    public TlsSession Run()
-    {
-        bool isLate = IsServer && !WaitForClient();
-        SocketOptions.MakeNonBlocking(_socket, TlsErrors.CannotAuthenticate);
-        Begin();
-        int refusals = 0;
-        while (!Step(out NativeStatus wanted))
-        {
-            if (isLate && wanted == NativeStatus.WantRead)
-            {
-                throw TlsErrors.Socket(TlsErrors.CannotAuthenticate, SocketError.TimedOut);
-            }
-
-            isLate = false;
-            switch (wanted)
-            {
-                case NativeStatus.WantWrite:
-                    if (!SocketReadiness.WaitForRoom(_socket, ref refusals))
-                    {
-                        throw TlsErrors.Socket(TlsErrors.CannotAuthenticate, SocketError.TimedOut);
-                    }
-
-                    break;
-                case NativeStatus.WantRead:
-                    isLate = !_receiver.WaitReadable();
-                    break;
-                default:
-                    // The callbacks of blocking handshakes are synchronous, so this does not wait.
-                    DecideAsync(wanted, CancellationToken.None).GetAwaiter().GetResult();
-                    break;
-            }
-        }
-
-        return Complete();
     }
 
     public void Dispose()
@@ -158,21 +142,6 @@ internal sealed class TlsHandshake : IDisposable
 
     /// <summary>Client: gets the name as given by the caller. Server: empty.</summary>
     public string TargetHost => _settings.GivenHost;
-
-    /// <summary>
-    /// Waits until the client has sent a record, blocking. Returns <see langword="false"/> when the time is over.
-    /// </summary>
-    private bool WaitForClient()
-    {
-        try
-        {
-            return FirstRecord.Wait(_receiver);
-        }
-        catch (Exception e) when (e is SocketException or ObjectDisposedException)
-        {
-            throw FailedWait(e);
-        }
-    }
 
     private static IOException FailedWait(Exception e) =>
         TlsErrors.Socket(TlsErrors.CannotAuthenticate, (e as SocketException)?.SocketErrorCode ?? SocketError.OperationAborted);

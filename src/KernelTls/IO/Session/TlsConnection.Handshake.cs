@@ -26,28 +26,22 @@ internal partial class TlsConnection
     }
 
     /// <summary>
-    /// Waits until the socket is readable. If the kernel decrypts, OpenSSL gets the errno of a record that is not data:
+    /// Handles a failed wait for the socket to be readable. If the kernel decrypts, OpenSSL gets the errno of a record that is not data:
     /// in TLS 1.2 the kernel receives before Finished arrives, which then waits there as a control record.
     /// </summary>
     /// <param name="receiver">The receiver of the socket.</param>
     /// <param name="failed">What has failed if the connection is lost, for the exception.</param>
-    /// <param name="cancellationToken">The token that cancels the wait.</param>
-    public async Task WaitToReadAsync(SocketReceiver receiver, string failed, CancellationToken cancellationToken)
+    /// <param name="failure">The failure of the wait.</param>
+    /// <exception cref="IOException">The connection is lost.</exception>
+    public void WaitFailed(SocketReceiver receiver, string failed, SocketException failure)
     {
-        try
+        SocketReceiveResult result = receiver.Complete(0, failure.SocketErrorCode);
+        if (result.RecordErrno == 0)
         {
-            await receiver.WaitReadableAsync(cancellationToken).ConfigureAwait(false);
+            throw TlsErrors.Socket(failed, result.Error);
         }
-        catch (SocketException e)
-        {
-            SocketReceiveResult result = receiver.Complete(0, e.SocketErrorCode);
-            if (result.RecordErrno == 0)
-            {
-                throw TlsErrors.Socket(failed, result.Error);
-            }
 
-            ReceiveFailed(result.RecordErrno);
-        }
+        ReceiveFailed(result.RecordErrno);
     }
 
     private unsafe NativeResult RunVerifiedStep(

@@ -73,7 +73,15 @@ internal sealed partial class TlsSession
                 case NativeStatus.WantRead when result.MayHaveAnotherMessage:
                     break;
                 case NativeStatus.WantRead:
-                    await _connection.WaitToReadAsync(_socketReceiver, CannotRequest, cancellationToken).ConfigureAwait(false);
+                    try
+                    {
+                        await _socketReceiver.WaitReadableAsync(cancellationToken).ConfigureAwait(false);
+                    }
+                    catch (SocketException e)
+                    {
+                        _connection.WaitFailed(_socketReceiver, CannotRequest, e);
+                    }
+
                     break;
                 case NativeStatus.WantWrite:
                     refusals = await SocketReadiness.WaitForRoomAsync(
