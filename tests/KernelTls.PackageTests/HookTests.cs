@@ -70,7 +70,20 @@ public sealed class HookTests(Workshop workshop) : IDisposable
     }
 
     [Theory]
-    [InlineData("unchanged-web-self-contained", "--self-contained")]
+    [InlineData("webapi", "/weatherforecast", "temperatureC")]
+    [InlineData("webapp", "/", "<title>Home page - ")]
+    [InlineData("blazor", "/", "Hello, world!")]
+    [InlineData("grpc", "/", "Communication with gRPC endpoints")]
+    [InlineData("web", "/", "Hello World!")]
+    public async Task A_web_application_with_a_runtime_of_its_own(string template, string path, string text)
+    {
+        string name = $"unchanged-{template}";
+        string published = await workshop.PublishAsync(ConsumerApp.Unchanged(template), $"{name}-self-contained", "--runtime", "linux-x64", "--self-contained");
+
+        await AssertReachedAsync(published, [Path.Combine(published, name)], path, text);
+    }
+
+    [Theory]
     [InlineData("unchanged-web-single-file", "--self-contained", "false", "-p:PublishSingleFile=true")]
     [InlineData("unchanged-web-compiled", "--self-contained", "false", "-p:PublishReadyToRun=true")]
     public async Task A_web_application_for_one_platform(string name, params string[] arguments)

@@ -169,6 +169,7 @@ public class FailureTests
 
         const string Script = """
             mkdir "$DIR/small" && mount -t tmpfs -o size=4k none "$DIR/small" || exit 99
+            : > "$DIR/small/log" # before the loop reads it
             (
                 for i in $(seq 100); do
                     port=$(sed -n 's|^serving .*:||p' "$DIR/small/log")
