@@ -69,6 +69,7 @@ public sealed class InputPoolTests
         Pattern.AssertAt(0, await client.GetByteArrayAsync(new Uri(server.Https, "/bytes/100")).InTime());
 
         // While the request is processed, blocks are rented and returned. Afterwards only the read has one.
+        await Limits.UntilAsync(() => factory.Rented == 1, "only the read to have a block");
         await Task.Delay(Limits.Absence);
         Assert.Equal(1, factory.Rented);
     }
