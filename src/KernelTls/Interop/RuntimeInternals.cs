@@ -42,17 +42,18 @@ internal static partial class RuntimeInternals
     private const BindingFlags Instance = BindingFlags.Instance | BindingFlags.Public | BindingFlags.NonPublic;
     private const BindingFlags Static = BindingFlags.Static | BindingFlags.Public | BindingFlags.NonPublic;
 
-    // The negotiated properties.
+    // The negotiated properties. Their fields, because setters would cost more: reflection generates code for a method that it calls
+    // again, which delays the start of a process, and a delegate costs each connection 7 thousand instructions.
     [DynamicallyAccessedMembers(DynamicallyAccessedMemberTypes.All)]
     private static readonly Type? s_infoType = Type.GetType("System.Net.Security.SslConnectionInfo, System.Net.Security");
 
-    [DynamicallyAccessedMembers(DynamicallyAccessedMemberTypes.PublicProperties | DynamicallyAccessedMemberTypes.NonPublicProperties)]
+    [DynamicallyAccessedMembers(DynamicallyAccessedMemberTypes.PublicFields | DynamicallyAccessedMemberTypes.NonPublicFields)]
     private static readonly Type? s_optionsType = Type.GetType("System.Net.Security.SslAuthenticationOptions, System.Net.Security");
     private static readonly FieldInfo? s_info = typeof(SslStream).GetField("_connectionInfo", Instance);
     private static readonly FieldInfo? s_options = typeof(SslStream).GetField("_sslAuthenticationOptions", Instance);
-    private static readonly PropertyInfo? s_protocol = Info("Protocol");
-    private static readonly PropertyInfo? s_suite = Info("TlsCipherSuite");
-    private static readonly PropertyInfo? s_applicationProtocol = Info("ApplicationProtocol");
+    private static readonly FieldInfo? s_protocol = s_infoType?.GetField("<Protocol>k__BackingField", Instance);
+    private static readonly FieldInfo? s_suite = s_infoType?.GetField("<TlsCipherSuite>k__BackingField", Instance);
+    private static readonly FieldInfo? s_applicationProtocol = s_infoType?.GetField("<ApplicationProtocol>k__BackingField", Instance);
     private static readonly PropertyInfo? s_cipher = Info("DataCipherAlg");
     private static readonly PropertyInfo? s_cipherBits = Info("DataKeySize");
     private static readonly PropertyInfo? s_hash = Info("DataHashAlg");
@@ -62,7 +63,7 @@ internal static partial class RuntimeInternals
     private static readonly MethodInfo? s_mapCipherSuite =
         s_infoType?.GetMethod("MapCipherSuite", Instance, [typeof(TlsCipherSuite)]);
 
-    private static readonly PropertyInfo? s_targetHost = s_optionsType?.GetProperty("TargetHost", Instance);
+    private static readonly FieldInfo? s_targetHost = s_optionsType?.GetField("<TargetHost>k__BackingField", Instance);
 
     // The state of the base class.
     private static readonly FieldInfo? s_securityContext = typeof(SslStream).GetField("_securityContext", Instance);
@@ -228,7 +229,7 @@ internal static partial class RuntimeInternals
     /// or an empty string.
     /// </summary>
     public static void PublishTargetHost(SslStream stream, string targetHost) =>
-        Set(s_targetHost!, s_options!.GetValue(stream)!, targetHost);
+        s_targetHost!.SetValue(s_options!.GetValue(stream), targetHost);
 
     /// <summary>
     /// Sets <see cref="SslStream.NegotiatedApplicationProtocol"/>, for which the base class also needs the version.
@@ -251,9 +252,9 @@ internal static partial class RuntimeInternals
             s_mapCipherSuite!.Invoke(info, [suite]);
         }
 
-        s_protocol!.SetMethod!.CreateDelegate<Action<int>>(info)((int)protocol);
-        s_suite!.SetMethod!.CreateDelegate<Action<TlsCipherSuite>>(info)(suite);
-        Set(s_applicationProtocol!, info, applicationProtocol);
+        s_protocol!.SetValue(info, (int)protocol);
+        s_suite!.SetValue(info, suite);
+        s_applicationProtocol!.SetValue(info, applicationProtocol);
         s_info.SetValue(stream, info);
     }
 
@@ -270,11 +271,6 @@ internal static partial class RuntimeInternals
             (ExchangeAlgorithmType)(int)s_exchange!.GetValue(info)!,
             (int)s_exchangeBits!.GetValue(info)!);
     }
-
-    /// <summary>Sets a property by a delegate. From the second call on, reflection would generate code for it, which delays the start of a process.</summary>
-    /// <remarks>For a value type the caller writes the same itself: over a type of another assembly, this method would be compiled at run time.</remarks>
-    private static void Set<T>(PropertyInfo property, object target, T value)
-        where T : class? => property.SetMethod!.CreateDelegate<Action<T>>(target)(value);
 
     private static string FindMissing()
     {

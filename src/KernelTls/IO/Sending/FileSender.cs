@@ -55,7 +55,7 @@ internal sealed class FileSender(
             cancellationToken.ThrowIfCancellationRequested();
 
             // Steps end on pages. sendfile would move a step that ends within a page in two pieces.
-            long reserved = Math.Min(section.Remaining, step - (section.Position % step));
+            int reserved = (int)Math.Min(section.Remaining, step - (section.Position % step));
             if (!keys.TryReserve(reserved))
             {
                 // Nothing may follow a KeyUpdate that cannot be sent, just as nothing may follow a part of a file.
@@ -63,7 +63,7 @@ internal sealed class FileSender(
                 reserved = await keys.ReserveAsync(reserved, cancellationToken).ConfigureAwait(false);
             }
 
-            NativeResult result = connection.SendFile(section.File, section.Position, (int)reserved);
+            NativeResult result = connection.SendFile(section.File, section.Position, reserved);
             keys.Refund(reserved, result.Bytes);
             switch (result.Status)
             {

@@ -79,7 +79,7 @@ internal sealed class OpenSslWriter(TlsConnection connection, Socket socket, Sen
         {
             for (ReadOnlyMemory<byte> left = data.First; !left.IsEmpty;)
             {
-                ReadOnlyMemory<byte> part = left[..(int)await keys.ReserveAsync(left.Length, cancellationToken).ConfigureAwait(false)];
+                ReadOnlyMemory<byte> part = left[..await keys.ReserveAsync(left.Length, cancellationToken).ConfigureAwait(false)];
                 await WriteAsync(part, cancellationToken).ConfigureAwait(false);
                 left = left[part.Length..];
             }
@@ -92,7 +92,7 @@ internal sealed class OpenSslWriter(TlsConnection connection, Socket socket, Sen
         {
             while (segments.NextLength is > 0 and int wanted)
             {
-                int length = (int)await keys.ReserveAsync(wanted, cancellationToken).ConfigureAwait(false);
+                int length = await keys.ReserveAsync(wanted, cancellationToken).ConfigureAwait(false);
                 await WriteAsync(segments.Next(length), cancellationToken).ConfigureAwait(false);
             }
         }

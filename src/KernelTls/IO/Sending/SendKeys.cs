@@ -109,16 +109,16 @@ internal sealed class SendKeys
     /// Reserves records for as many of <paramref name="bytes"/> as may be sent next, and returns how many that is. An answer to the
     /// peer is sent first. If the key has no records left, it is changed; if it cannot be changed, the sending half is closed.
     /// </summary>
-    public ValueTask<long> ReserveAsync(long bytes, CancellationToken cancellationToken)
+    public ValueTask<int> ReserveAsync(int bytes, CancellationToken cancellationToken)
     {
-        long reserved = ReserveNow(bytes);
+        int reserved = ReserveNow(bytes);
         return reserved > 0 ? ValueTask.FromResult(reserved) : ReserveLaterAsync(bytes, cancellationToken);
     }
 
     /// <summary>Reserves records like <see cref="ReserveAsync"/>, but blocks. The socket's SendTimeout limits the wait.</summary>
-    public long Reserve(long bytes)
+    public int Reserve(int bytes)
     {
-        long reserved = ReserveNow(bytes);
+        int reserved = ReserveNow(bytes);
         if (reserved == 0)
         {
             SocketTimeouts.Within(
@@ -133,14 +133,14 @@ internal sealed class SendKeys
     /// <summary>Gives back the records of reserved bytes that were not sent.</summary>
     public void Refund(long reserved, long sent) => _budget.Refund(reserved, sent);
 
-    private long ReserveNow(long bytes)
+    private int ReserveNow(int bytes)
     {
         CheckForKeyUpdateRequests();
         _gate.ThrowIfAbandoned();
-        return AnswerGoesFirst ? 0 : _budget.Reserve(Math.Min(bytes, MaxBytesBetweenAnswers));
+        return AnswerGoesFirst ? 0 : (int)_budget.Reserve(Math.Min(bytes, MaxBytesBetweenAnswers));
     }
 
-    private async ValueTask<long> ReserveLaterAsync(long bytes, CancellationToken cancellationToken)
+    private async ValueTask<int> ReserveLaterAsync(int bytes, CancellationToken cancellationToken)
     {
         if (AnswerGoesFirst)
         {
@@ -150,11 +150,11 @@ internal sealed class SendKeys
         }
 
         bytes = Math.Min(bytes, MaxBytesBetweenAnswers);
-        long reserved = _budget.Reserve(bytes);
+        int reserved = (int)_budget.Reserve(bytes);
         if (reserved == 0)
         {
             await RenewAsync(cancellationToken).ConfigureAwait(false);
-            reserved = _budget.Reserve(bytes);
+            reserved = (int)_budget.Reserve(bytes);
         }
 
         return reserved;

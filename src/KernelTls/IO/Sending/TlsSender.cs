@@ -138,7 +138,7 @@ internal sealed class TlsSender
                 _gate.ThrowIfNotOpen();
                 while (!data.IsEmpty)
                 {
-                    ReadOnlySpan<byte> part = data[..(int)_keys.Reserve(data.Length)];
+                    ReadOnlySpan<byte> part = data[.._keys.Reserve(data.Length)];
                     if (_kernel)
                     {
                         _kernelWriter.Write(part);
@@ -346,7 +346,7 @@ internal sealed class TlsSender
             {
             }
 
-            first = first[..(int)await _keys.ReserveAsync(first.Length, cancellationToken).ConfigureAwait(false)];
+            first = first[..await _keys.ReserveAsync(first.Length, cancellationToken).ConfigureAwait(false)];
             await _kernelWriter.WriteAsync(first, cancellationToken).ConfigureAwait(false);
             data = data.Slice(first.Length);
             if (_keys.TryReserve(data.Length))
