@@ -11,14 +11,13 @@ namespace KernelTls.IO;
 /// </summary>
 internal sealed class TlsSender
 {
+    private readonly TlsConnection _connection;
     private readonly Socket _socket;
     private readonly bool _kernel;
     private readonly SendGate _gate;
     private readonly SendKeys _keys;
     private readonly KernelWriter _kernelWriter;
     private readonly OpenSslWriter _openSsl;
-    private readonly FileSender _files;
-    private readonly CloseSender _closing;
     private readonly SendFailures _failures;
     private int _writing;
 
@@ -29,16 +28,21 @@ internal sealed class TlsSender
     /// <param name="recordLimit">The number of records that one key may send.</param>
     public TlsSender(TlsConnection connection, Socket socket, bool kernel, KeyUpdates keyUpdates, long recordLimit)
     {
+        _connection = connection;
         _socket = socket;
         _kernel = kernel;
         _gate = new SendGate(() => _keys!.EndTurnAsync());
         _openSsl = new OpenSslWriter(connection, socket, _gate);
         _kernelWriter = new KernelWriter(socket);
         _keys = new SendKeys(_gate, _openSsl, socket, keyUpdates, recordLimit);
-        _files = new FileSender(connection, socket, kernel, _openSsl, _keys, SendInTurnAsync);
-        _closing = new CloseSender(connection, _gate, _openSsl);
         _failures = new SendFailures(kernel, _gate);
     }
+
+    /// <summary>Gets a sender of files. Most connections need none, so they keep none.</summary>
+    private FileSender Files => new(_connection, _socket, _kernel, _openSsl, _keys, SendInTurnAsync);
+
+    /// <summary>Gets a sender of close_notify, which a connection needs at its end only.</summary>
+    private CloseSender Closing => new(_connection, _gate, _openSsl);
 
     /// <summary>Gets the gate at which all senders take turns.</summary>
     public SendGate Gate => _gate;
@@ -247,13 +251,13 @@ internal sealed class TlsSender
     }
 
     /// <inheritdoc cref="CloseSender.ShutdownAsync"/>
-    public Task ShutdownAsync() => _closing.ShutdownAsync();
+    public Task ShutdownAsync() => Closing.ShutdownAsync();
 
     /// <inheritdoc cref="CloseSender.Close"/>
-    public bool Close(bool closesSocket) => _closing.Close(closesSocket);
+    public bool Close(bool closesSocket) => Closing.Close(closesSocket);
 
     /// <inheritdoc cref="CloseSender.CloseAsync"/>
-    public ValueTask<bool> CloseAsync(bool closesSocket) => _closing.CloseAsync(closesSocket);
+    public ValueTask<bool> CloseAsync(bool closesSocket) => Closing.CloseAsync(closesSocket);
 
     private void BeginWrite()
     {
@@ -308,7 +312,7 @@ internal sealed class TlsSender
                 }
                 else
                 {
-                    await _files.SendAsync(file, cancellationToken).ConfigureAwait(false);
+                    await Files.SendAsync(file, cancellationToken).ConfigureAwait(false);
                 }
 
                 isSent = true;
