@@ -3,6 +3,7 @@
  * Transfer of data that the kernel encrypts or decrypts, without OpenSSL.
  */
 #include "ktls_export.h"
+#include "ktls_socket.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -10,17 +11,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-/* From linux/sock_diag.h, which some C libraries lack. */
-#define SO_MEMINFO_OPTION 55 /* SO_MEMINFO */
-enum
-{
-    MEMORY_SNDBUF = 3,
-    MEMORY_WMEM_QUEUED = 5,
-    MEMORY_COUNT
-};
-
 #define MAX_SEGMENTS 64
-#define RECORD_SIZE 16384 /* maximum plaintext length (RFC 8446, section 5.1) */
 
 static int32_t Receive(int32_t socket, uint8_t* buffer, int32_t capacity, int flags, int32_t* received)
 {
@@ -89,20 +80,6 @@ static ssize_t SendSegments(int32_t socket, struct iovec* vector, uint8_t count,
     return taken;
 }
 
-/* Returns whether the send buffer has space for size bytes and the overhead of TCP and TLS. If the buffer became full
- * after a call with MSG_MORE, TCP would hold that data back, and the peer, which sees no PSH, would delay its
- * acknowledgement: tens of milliseconds for every buffer. */
-static bool HasSendSpace(int32_t socket, size_t size)
-{
-    uint32_t memory[MEMORY_COUNT];
-    socklen_t length = sizeof(memory);
-    if (getsockopt(socket, SOL_SOCKET, SO_MEMINFO_OPTION, memory, &length) != 0 || length != sizeof(memory))
-    {
-        return false;
-    }
-    return (uint64_t)memory[MEMORY_WMEM_QUEUED] + size + size / 8 + RECORD_SIZE < memory[MEMORY_SNDBUF];
-}
-
 int32_t KtlsNative_SocketSend(int32_t socket, const KtlsBlob* segments, int32_t count, int64_t* sent)
 {
     if (sent == NULL)
@@ -129,11 +106,11 @@ int32_t KtlsNative_SocketSend(int32_t socket, const KtlsBlob* segments, int32_t 
 
     struct iovec* rest = vector;
     uint8_t restCount = (uint8_t)count;
-    if (total > RECORD_SIZE && HasSendSpace(socket, total))
+    if (KtlsSocket_MayShareSegments(socket, total))
     {
         /* The kernel passes each record to TCP separately, and TCP would send it in separate segments. With MSG_MORE,
          * TCP delays a segment that is not full until more data follows. */
-        size_t head = (total - 1) / RECORD_SIZE * RECORD_SIZE;
+        size_t head = (total - 1) / KTLS_RECORD_SIZE * KTLS_RECORD_SIZE;
         size_t part;
         uint8_t headCount = CountSegments(vector, head, &part);
         struct iovec* cut = &vector[headCount - 1];

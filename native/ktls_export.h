@@ -369,7 +369,8 @@ KTLS_EXPORT int32_t KtlsNative_SocketSend(int32_t socket, const KtlsBlob* segmen
 
 /* Sends up to count bytes (1 to INT32_MAX) of file, starting at offset (0 or more), with one sendfile(2). The kernel
  * must encrypt, otherwise EPERM is returned. The file position is neither used nor changed. Reading the file may block,
- * sending does not. The status is:
+ * sending does not. If last is not 0, no more of the file follows, and its last records share TCP segments. The
+ * status is:
  *   OK          bytes were sent: fewer than count if the send buffer is full or the file ends, 0 at the end of the file
  *   WANT_WRITE  nothing was sent
  *   SYSCALL     nothing was sent: ESPIPE (file cannot seek), EINVAL (the file system does not support it: read the file
@@ -377,7 +378,8 @@ KTLS_EXPORT int32_t KtlsNative_SocketSend(int32_t socket, const KtlsBlob* segmen
  * Does not use OpenSSL. Unlike all other calls, it may run concurrently with Read or GetConnectionInfo on another
  * thread. For Shutdown, KeyUpdate and RequestCertificate it counts as send(2). */
 KTLS_EXPORT int32_t KtlsNative_SendFile(
-    KtlsConnection* connection, int32_t socket, int32_t file, int64_t offset, int32_t count, KtlsResult* result);
+    KtlsConnection* connection, int32_t socket, int32_t file, int64_t offset, int32_t count, int32_t last,
+    KtlsResult* result);
 
 /* Requests a certificate from the client of an established TLS 1.3 connection (RFC 8446, 4.6.2), and processes the
  * response. Call it until it returns OK. It sends the request once. On WANT_WRITE, call it again when the socket is

@@ -17,6 +17,15 @@
 /* From linux/sockios.h. */
 #define SIOCOUTQ_REQUEST 0x5411
 
+/* From linux/sock_diag.h, which some C libraries lack. */
+#define SO_MEMINFO_OPTION 55 /* SO_MEMINFO */
+enum
+{
+    MEMORY_SNDBUF = 3,
+    MEMORY_WMEM_QUEUED = 5,
+    MEMORY_COUNT
+};
+
 /* Offsets in struct tcp_info (linux/tcp.h), which is longer than the one of some C libraries. */
 enum
 {
@@ -119,6 +128,15 @@ int32_t KtlsSocket_SendRecord(int32_t socket, uint8_t type, const uint8_t* data,
         sent = sendmsg(socket, &message, flags | MSG_NOSIGNAL);
     } while (sent < 0 && errno == EINTR);
     return sent < 0 ? errno : sent == (ssize_t)length ? 0 : EIO;
+}
+
+bool KtlsSocket_MayShareSegments(int32_t socket, size_t size)
+{
+    uint32_t memory[MEMORY_COUNT];
+    socklen_t length = sizeof(memory);
+    return size > KTLS_RECORD_SIZE && getsockopt(socket, SOL_SOCKET, SO_MEMINFO_OPTION, memory, &length) == 0 &&
+           length == sizeof(memory) &&
+           (uint64_t)memory[MEMORY_WMEM_QUEUED] + size + size / 8 + KTLS_RECORD_SIZE < memory[MEMORY_SNDBUF];
 }
 
 bool KtlsSocket_Cork(int32_t socket)

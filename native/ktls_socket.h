@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define KTLS_RECORD_SIZE 16384 /* maximum plaintext length (RFC 8446, section 5.1) */
+
 enum
 {
     TCP_ULP_OPTION = 31,
@@ -59,6 +61,12 @@ bool KtlsSocket_IsQueueEmpty(int32_t socket);
 
 /* Sends a record of a type through kernel TLS. Returns 0 or an errno. */
 int32_t KtlsSocket_SendRecord(int32_t socket, uint8_t type, const uint8_t* data, size_t length, int flags);
+
+/* Returns whether the records of size bytes of data may wait for each other in the socket, so that they share segments:
+ * there is more than one, and the send buffer has space for all of them and the overhead of TCP and TLS. If it became
+ * full while they wait, the peer, which sees no PSH, would delay its acknowledgement: tens of milliseconds for every
+ * buffer. */
+bool KtlsSocket_MayShareSegments(int32_t socket, size_t size);
 
 /* Sets TCP_CORK (tcp(7)), so that what is written next leaves in full segments, unless it is set. Returns whether this
  * call has set it. */

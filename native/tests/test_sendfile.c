@@ -34,7 +34,7 @@ static int OpenFile(void)
 
 static void SendStep(const Link* link, int file, int64_t offset, int32_t count, KtlsResult* result)
 {
-    CHECK_EQ(KtlsNative_SendFile(link->client, link->pair.client, file, offset, count, result), 0);
+    CHECK_EQ(KtlsNative_SendFile(link->client, link->pair.client, file, offset, count, 1, result), 0);
 }
 
 static void ReceivePattern(const Link* link, size_t position, size_t size)
@@ -62,16 +62,16 @@ static void Arguments(void)
     Link link = Link_CreateDefault(0);
     KtlsConnection* good = link.client;
     int socket = link.pair.client;
-    CHECK_EQ(KtlsNative_SendFile(good, socket, file, 0, 1, &result), ENOTCONN);
+    CHECK_EQ(KtlsNative_SendFile(good, socket, file, 0, 1, 1, &result), ENOTCONN);
     Link_Run(&link);
-    CHECK_EQ(KtlsNative_SendFile(NULL, socket, file, 0, 1, &result), EINVAL);
-    CHECK_EQ(KtlsNative_SendFile((KtlsConnection*)zeroes, socket, file, 0, 1, &result), EINVAL);
-    CHECK_EQ(KtlsNative_SendFile(good, socket, file, 0, 1, NULL), EINVAL);
-    CHECK_EQ(KtlsNative_SendFile(good, link.pair.server, file, 0, 1, &result), EBADF);
-    CHECK_EQ(KtlsNative_SendFile(good, socket, file, -1, 1, &result), EINVAL);
-    CHECK_EQ(KtlsNative_SendFile(good, socket, file, INT64_MAX, 1, &result), EINVAL);
-    CHECK_EQ(KtlsNative_SendFile(good, socket, file, 0, 0, &result), EINVAL);
-    CHECK_EQ(KtlsNative_SendFile(good, socket, file, 0, -1, &result), EINVAL);
+    CHECK_EQ(KtlsNative_SendFile(NULL, socket, file, 0, 1, 1, &result), EINVAL);
+    CHECK_EQ(KtlsNative_SendFile((KtlsConnection*)zeroes, socket, file, 0, 1, 1, &result), EINVAL);
+    CHECK_EQ(KtlsNative_SendFile(good, socket, file, 0, 1, 1, NULL), EINVAL);
+    CHECK_EQ(KtlsNative_SendFile(good, link.pair.server, file, 0, 1, 1, &result), EBADF);
+    CHECK_EQ(KtlsNative_SendFile(good, socket, file, -1, 1, 1, &result), EINVAL);
+    CHECK_EQ(KtlsNative_SendFile(good, socket, file, INT64_MAX, 1, 1, &result), EINVAL);
+    CHECK_EQ(KtlsNative_SendFile(good, socket, file, 0, 0, 1, &result), EINVAL);
+    CHECK_EQ(KtlsNative_SendFile(good, socket, file, 0, -1, 1, &result), EINVAL);
     (void)close(file);
     Link_Free(&link);
 }
@@ -82,7 +82,7 @@ static void Rejected_if_openssl_encrypts(void)
     KtlsResult result;
     int file = OpenFile();
     Link link = Link_Establish(TLS1_3_VERSION, 0);
-    CHECK_EQ(KtlsNative_SendFile(link.client, link.pair.client, file, 0, 1000, &result), EPERM);
+    CHECK_EQ(KtlsNative_SendFile(link.client, link.pair.client, file, 0, 1000, 1, &result), EPERM);
     Link_TransferBothWays(&link, 1000);
     (void)close(file);
     Link_Free(&link);
@@ -190,7 +190,7 @@ static void Closed(void)
     int file = OpenFile();
     Link link = Link_Establish(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
     CHECK_EQ(KtlsNative_Shutdown(link.server, link.pair.server, &result), 0);
-    CHECK_EQ(KtlsNative_SendFile(link.server, link.pair.server, file, 0, 1000, &result), EPIPE);
+    CHECK_EQ(KtlsNative_SendFile(link.server, link.pair.server, file, 0, 1000, 1, &result), EPIPE);
 
     const struct linger reset = {1, 0};
     CHECK(setsockopt(link.pair.server, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) == 0);

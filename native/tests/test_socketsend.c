@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * SocketSend sends the segments as one byte stream, in few TCP segments, without delay.
+ * SocketSend sends its segments as one byte stream. It and SendFile use few TCP segments, and delay none.
  */
 #include "fixture.h"
 #include "test.h"
@@ -11,7 +11,9 @@
 #include <poll.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 enum
 {
@@ -180,6 +182,74 @@ static void Sent_data_is_not_delayed(void)
     CHECK(partial > 0);
 }
 
+static int OpenFile(void)
+{
+    FillPattern();
+    int file = memfd_create("socketsend", MFD_CLOEXEC);
+    CHECK(file >= 0);
+    CHECK_EQ(write(file, g_sent, CAPACITY), CAPACITY);
+    return file;
+}
+
+static int ReadCork(int socket)
+{
+    int corked = -1;
+    socklen_t length = sizeof(corked);
+    CHECK_EQ(getsockopt(socket, IPPROTO_TCP, TCP_CORK, &corked, &length), 0);
+    return corked;
+}
+
+/* The same as Records_share_segments for a file. TCP_CORK is afterwards as the caller has set it. */
+static void Records_of_a_file_share_segments(void)
+{
+    const int32_t size = 4 * RECORD;
+    int file = OpenFile();
+    for (int corked = 0; corked <= 1; corked++)
+    {
+        Link link = Link_Establish(NewestVersion(), KTLS_FLAG_ENABLE_KTLS);
+        Link_TransferBothWays(&link, 100);
+        Set(link.pair.server, IPPROTO_TCP, TCP_CORK, corked);
+        KtlsResult result;
+        uint32_t before = ReadInfo(link.pair.server).tcpi_data_segs_out;
+        CHECK_EQ(KtlsNative_SendFile(link.server, link.pair.server, file, 0, size, 1, &result), 0);
+        CHECK_EQ(result.status, KTLS_STATUS_OK);
+        CHECK_EQ(result.bytes, size);
+        uint32_t segments = ReadInfo(link.pair.server).tcpi_data_segs_out - before;
+        Test_Note("%u segments", segments);
+        CHECK(segments <= 3);
+        CHECK_EQ(ReadCork(link.pair.server), corked);
+        Set(link.pair.server, IPPROTO_TCP, TCP_CORK, 0);
+        Receive(link.pair.client, (size_t)size);
+        Link_Free(&link);
+    }
+    (void)close(file);
+}
+
+/* The same as Sent_data_is_not_delayed for a file. More than 64 KiB are several pieces for sendfile, which delays all
+ * but the last. */
+static void Sent_file_is_not_delayed(void)
+{
+    const int32_t size = 4 * RECORD;
+    int file = OpenFile();
+    int partial = 0;
+    for (int buffer = 2304; buffer < 8 * RECORD; buffer += 4093)
+    {
+        Link link = Link_Establish(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
+        Link_TransferBothWays(&link, 100);
+        Set(link.pair.server, SOL_SOCKET, SO_SNDBUF, buffer);
+        Set(link.pair.server, IPPROTO_TCP, TCP_NODELAY, 1);
+        KtlsResult result;
+        CHECK_EQ(KtlsNative_SendFile(link.server, link.pair.server, file, 0, size, 1, &result), 0);
+        CHECK_EQ(result.status, KTLS_STATUS_OK);
+        partial += result.bytes < size;
+        CHECK_EQ(ReadInfo(link.pair.server).tcpi_notsent_bytes, 0);
+        CHECK_EQ(ReadCork(link.pair.server), 0);
+        Link_Free(&link);
+    }
+    CHECK(partial > 0);
+    (void)close(file);
+}
+
 /* OpenSSL writes a record at a time. The last one of a write may be a few bytes long, as with an HTTP/2 frame of 16 KiB
  * and its header. */
 static void Records_share_segments_openssl(void)
@@ -207,5 +277,7 @@ const Test g_socketSendTests[] = {
     {"socket send: segments are one stream, kernel", .runInKernel = Segments_are_one_stream_kernel},
     {"socket send: records share segments", .runInKernel = Records_share_segments},
     {"socket send: sent data is not delayed", .runInKernel = Sent_data_is_not_delayed},
+    {"socket send: records of a file share segments", .runInKernel = Records_of_a_file_share_segments},
+    {"socket send: a sent file is not delayed", .runInKernel = Sent_file_is_not_delayed},
     {"socket send: records of OpenSSL share segments", .run = Records_share_segments_openssl},
     {.name = NULL}};

@@ -132,6 +132,7 @@ internal static unsafe partial class KtlsNative
         SafeFileHandle file,
         long offset,
         int count,
+        int last,
         NativeResult* result);
 
     [LibraryImport(LibraryName)]

@@ -63,7 +63,7 @@ internal sealed class FileSender(
                 reserved = await keys.ReserveAsync(reserved, cancellationToken).ConfigureAwait(false);
             }
 
-            NativeResult result = connection.SendFile(section.File, section.Position, reserved);
+            NativeResult result = connection.SendFile(section.File, section.Position, reserved, isLast: reserved == section.Remaining);
             keys.Refund(reserved, result.Bytes);
             switch (result.Status)
             {

@@ -148,10 +148,14 @@ internal partial class TlsConnection : IDisposable
     /// Takes no lock, because it does not use the SSL*. Reading the file may block, and a concurrent read must not wait
     /// for that.
     /// </remarks>
-    public unsafe NativeResult SendFile(SafeFileHandle file, long offset, int count)
+    /// <param name="file">The file.</param>
+    /// <param name="offset">The offset in the file.</param>
+    /// <param name="count">The number of bytes.</param>
+    /// <param name="isLast">Whether no more of the file follows, so that its last records should share segments.</param>
+    public unsafe NativeResult SendFile(SafeFileHandle file, long offset, int count, bool isLast)
     {
         NativeResult result;
-        Check(KtlsNative.KtlsNative_SendFile(_handle, _socket, file, offset, count, &result));
+        Check(KtlsNative.KtlsNative_SendFile(_handle, _socket, file, offset, count, isLast ? 1 : 0, &result));
         return result;
     }
 
