@@ -191,7 +191,15 @@ public class EventSourceTests
 
     [Fact]
     public void The_manifest_can_be_made() =>
-        Assert.NotNull(EventSource.GenerateManifest(typeof(KtlsEventSource), null, EventManifestOptions.Strict));
+        Assert.NotNull(EventSource.GenerateManifest(typeof(KtlsEventSource.KernelTls), null, EventManifestOptions.Strict));
+
+    [Fact]
+    public void Its_type_has_its_name()
+    {
+        Assert.Equal("KernelTls", KtlsEventSource.Log.Name);
+        Assert.Equal("KernelTls", EventSource.GetName(typeof(KtlsEventSource.KernelTls)));
+        Assert.Equal(KtlsEventSource.Log.Guid, EventSource.GetGuid(typeof(KtlsEventSource.KernelTls)));
+    }
 
     private sealed class Listener : EventListener
     {

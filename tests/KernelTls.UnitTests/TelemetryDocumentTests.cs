@@ -42,7 +42,7 @@ public class TelemetryDocumentTests
     [Fact]
     public void Events() => AssertRows(
         "## Event source `KernelTls`",
-        from method in typeof(KtlsEventSource).GetMethods(BindingFlags.Instance | BindingFlags.Public | BindingFlags.NonPublic)
+        from method in typeof(KtlsEventSource.KernelTls).GetMethods(BindingFlags.Instance | BindingFlags.Public | BindingFlags.NonPublic)
         let e = method.GetCustomAttribute<EventAttribute>()
         where e is not null
 #pragma warning disable CA1308 // The document uses lower case.

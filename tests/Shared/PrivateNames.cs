@@ -1,3 +1,4 @@
+using System.Buffers.Binary;
 using System.Reflection.Metadata;
 using System.Reflection.Metadata.Ecma335;
 using System.Reflection.PortableExecutable;
@@ -62,13 +63,39 @@ internal static class PrivateNames
         CustomAttribute[] attributes = [.. metadata.CustomAttributes.Select(metadata.GetCustomAttribute)];
         places.AddRange(attributes.Where(a => NameIn(metadata, a) == name).Select(a => PlaceIn(metadata, a, name)));
         Assert.NotEmpty(places);
-        places.AddRange(attributes.Where(a => Is(metadata, a, "EventSourceAttribute")).Select(a => PlaceIn(metadata, a, nameof(KernelTls))));
+        Span<byte> altered = copy.AsSpan(image.PEHeaders.MetadataStartOffset);
         foreach (int place in places.Distinct())
         {
-            copy[image.PEHeaders.MetadataStartOffset + place] = (byte)(name[0] == 'x' ? 'y' : 'x');
+            altered[place] = (byte)(name[0] == 'x' ? 'y' : 'x');
         }
 
+        RenameEventSource(metadata, altered);
         return copy;
+    }
+
+    /// <summary>Gives the event source, which has the name of its type, the name of the type around it.</summary>
+    private static void RenameEventSource(MetadataReader metadata, Span<byte> altered)
+    {
+        foreach (TypeDefinitionHandle handle in metadata.TypeDefinitions)
+        {
+            TypeDefinition type = metadata.GetTypeDefinition(handle);
+            if (metadata.GetString(type.Name) == nameof(KernelTls))
+            {
+                // ECMA-335, II.22.37: the index of the name follows the flags. It has four bytes if two are too few for the heap.
+                const int Flags = sizeof(uint);
+                int row = (MetadataTokens.GetRowNumber(handle) - 1) * metadata.GetTableRowSize(TableIndex.TypeDef);
+                int name = metadata.GetHeapOffset(metadata.GetTypeDefinition(type.GetDeclaringType()).Name);
+                Span<byte> index = altered[(metadata.GetTableMetadataOffset(TableIndex.TypeDef) + row + Flags)..];
+                if (metadata.GetHeapSize(HeapIndex.String) <= ushort.MaxValue)
+                {
+                    BinaryPrimitives.WriteUInt16LittleEndian(index, (ushort)name);
+                }
+                else
+                {
+                    BinaryPrimitives.WriteInt32LittleEndian(index, name);
+                }
+            }
+        }
     }
 
     /// <summary>Returns where a text begins in the value of an attribute.</summary>
