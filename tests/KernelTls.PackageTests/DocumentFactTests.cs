@@ -46,12 +46,17 @@ public partial class DocumentFactTests
     public void Metrics_exist(string document) => Assert.All(
         Metric().Matches(Read(document)).Select(m => m.Value).Distinct(), name => AssertInSources(name, $"\"{Regex.Escape(name)}\""));
 
-    /// <summary>Of the libraries, public or not: <c>KtlsStream.Offload</c>, <c>TlsSender.Gather</c>.</summary>
+    /// <summary>
+    /// Of the libraries, public or not: <c>KtlsStream.Offload</c>, <c>TlsSender.Gather</c>. KernelTls is a namespace in documents, although the
+    /// event source's type has that name as well.
+    /// </summary>
     [Theory]
     [MemberData(nameof(Documents))]
     public void Members_exist(string document) => Assert.Empty(
         from Match match in Member().Matches(Read(document))
-        let types = s_types.Where(t => t.Name == match.Groups["type"].Value).ToArray()
+        let type = match.Groups["type"].Value
+        where type != nameof(KernelTls)
+        let types = s_types.Where(t => t.Name == type).ToArray()
         where types.Length != 0 && !types.Any(t => t.GetMember(match.Groups["member"].Value, s_all).Length != 0)
         select match.Value);
 
