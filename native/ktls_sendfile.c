@@ -9,6 +9,8 @@
 #include <sys/sendfile.h>
 #include <sys/types.h>
 
+_Static_assert(sizeof(off_t) == sizeof(int64_t), "files over 2 GiB");
+
 int32_t KtlsNative_SendFile(
     KtlsConnection* connection, int32_t socket, int32_t file, int64_t offset, int32_t count, int32_t last,
     KtlsResult* result)

@@ -64,6 +64,25 @@ public class SendStallTests : KernelTest
         Assert.True(ours.DelayedAcknowledgements < Few * mebibytes / 4, $"{mebibytes} MiB: {ours}");
     }
 
+    /// <summary>Each section is the last of its call, whose records share segments only if the buffer has space for all of them.</summary>
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task Sections_of_64_KiB_go_without_waiting_for_acknowledgements(bool smallBuffer)
+    {
+        const int Size = 8 * Mebibyte;
+        using PatternFile file = new(Size);
+
+        // Whether a connection begins to stall is chance.
+        for (int i = 0; i < 4; i++)
+        {
+            Measure ours = await MeasureAsync(file, Size, 0, smallBuffer, SectionsAsync);
+
+            TestContext.Current.SendDiagnosticMessage($"sections: {ours}");
+            Assert.True(ours.DelayedAcknowledgements < Few * 2, $"connection {i}: {ours}");
+        }
+    }
+
     [Theory]
     [MemberData(nameof(Writes))]
     public async Task Writes_of_every_size_go_without_waiting_for_acknowledgements(TlsMode mode, int write, bool smallBuffer)
@@ -89,6 +108,15 @@ public class SendStallTests : KernelTest
 
     private static async Task OursAsync(KtlsStream stream, Socket socket, SafeFileHandle file, long count) =>
         await stream.SendFileAsync(file, 0, count);
+
+    private static async Task SectionsAsync(KtlsStream stream, Socket socket, SafeFileHandle file, long count)
+    {
+        const int Section = 64 * 1024;
+        for (long offset = 0; offset < count; offset += Section)
+        {
+            await stream.SendFileAsync(file, offset, Section);
+        }
+    }
 
     /// <summary>Sends as much as the socket accepts and waits for space, repeatedly.</summary>
     private static Task PlainAsync(KtlsStream stream, Socket socket, SafeFileHandle file, long count) => Limits.Blocking(() =>
