@@ -60,8 +60,8 @@ internal sealed partial class NetworkNamespace : IDisposable
     public static string OfThread() => Of("/proc/thread-self");
 
     /// <summary>
-    /// Returns the names of threads of this process that are in another namespace than the first thread, except the one that
-    /// recompiles methods: any thread may create it at any time, and it creates neither sockets nor threads.
+    /// Returns the names of threads of this process that are in another namespace than the first thread, except the two of the runtime that
+    /// recompile methods and collect garbage: any thread may create them at any time, and they create neither sockets nor threads.
     /// </summary>
     public static string[] StrayThreads()
     {
@@ -81,8 +81,7 @@ internal sealed partial class NetworkNamespace : IDisposable
             }
         }
 
-        names.Remove(".NET Tiered Com");
-        return [.. names];
+        return [.. names.Except([".NET Tiered Com", ".NET BGC"])];
     }
 
     public void Dispose()
