@@ -108,7 +108,6 @@ internal sealed class FolderTransaction : IDisposable
             if (entry.IsAdded)
             {
                 File.Delete(path);
-                RemoveEmpty(Path.GetDirectoryName(path)!);
                 removed.Add(entry.Path);
             }
             else
@@ -116,6 +115,13 @@ internal sealed class FolderTransaction : IDisposable
                 File.Move(original, path, overwrite: true);
                 restored.Add(entry.Path);
             }
+        }
+
+        // Of all added files, because an earlier run may have ended after it removed them.
+        foreach (JournalEntry entry in journal.Files.Where(f => f.IsAdded))
+        {
+            Reached($"remove the folder of {entry.Path}");
+            RemoveEmpty(Path.GetDirectoryName(Path.Combine(_folder, entry.Path))!);
         }
 
         Forget();
@@ -197,9 +203,17 @@ internal sealed class FolderTransaction : IDisposable
 
     private void RemoveEmpty(string folder)
     {
-        for (; folder.Length > _folder.Length && !Directory.EnumerateFileSystemEntries(folder).Any(); folder = Path.GetDirectoryName(folder)!)
+        for (; folder.Length > _folder.Length; folder = Path.GetDirectoryName(folder)!)
         {
-            Directory.Delete(folder);
+            if (Directory.Exists(folder))
+            {
+                if (Directory.EnumerateFileSystemEntries(folder).Any())
+                {
+                    return;
+                }
+
+                Directory.Delete(folder);
+            }
         }
     }
 
