@@ -81,7 +81,9 @@ internal sealed partial class NetworkNamespace : IDisposable
             }
         }
 
-        return [.. names.Except([".NET Tiered Com", ".NET BGC"])];
+        names.Remove(".NET Tiered Com");
+        names.Remove(".NET BGC");
+        return [.. names];
     }
 
     public void Dispose()
