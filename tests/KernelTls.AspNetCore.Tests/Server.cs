@@ -197,8 +197,14 @@ internal sealed class Server : IAsyncDisposable
 
     public Task StopAsync(CancellationToken now = default) => _application.StopAsync(now);
 
+    /// <summary>Stops the server, and writes to the test's output what happened to its endpoints.</summary>
     public async ValueTask DisposeAsync()
     {
+        foreach (Log.Entry entry in Events.Entries.Where(e => e.Level >= LogLevel.Information && e.Category is "Microsoft.Hosting.Lifetime" or "Microsoft.AspNetCore.Server.Kestrel"))
+        {
+            TestContext.Current.TestOutputHelper?.WriteLine($"{entry.Level} {entry.Category}: {entry.Message}");
+        }
+
         await _application.StopAsync(new CancellationToken(true));
         await _application.DisposeAsync();
         Assert.True(FailsOnPurpose || Events.Entries.All(e => e.Level < LogLevel.Error), string.Join('\n', Events.Entries));

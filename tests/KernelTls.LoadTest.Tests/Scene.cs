@@ -44,10 +44,11 @@ internal static class Scene
             changes.Add(("concurrencyPerHttpClient", Math.Min(Concurrency, Convert.ToInt32(concurrency, null))));
         }
 
-        // A generator ends after a second, done or not, and all its responses progress at once. wrk gives each of its four threads as many.
+        // A generator ends with its time, done or not, and all its responses progress at once: on a busy machine a server that has just
+        // started needs a second for the first ones. wrk gives each of its four threads as many.
         if (plain.Variables.ContainsKey("connections"))
         {
-            changes.Add(("connections", Math.Min(Concurrency, 8)));
+            changes.AddRange([("connections", Math.Min(Concurrency, 8)), ("duration", 3)]);
         }
 
         return CrankFile.LoadTest.Render(scenario, "client", profile, [.. changes]);
