@@ -12,8 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 enum
 {
@@ -304,4 +306,19 @@ void Fixture_ShakeHands(KtlsConnection* shim, int socket, SSL* plain)
 uint8_t Fixture_PatternAt(size_t offset)
 {
     return (uint8_t)(offset * 31 + (offset >> 8) * 7 + (offset >> 16));
+}
+
+int Fixture_OpenFile(size_t size)
+{
+    uint8_t* content = malloc(size);
+    CHECK(content != NULL);
+    for (size_t i = 0; i < size; i++)
+    {
+        content[i] = Fixture_PatternAt(i);
+    }
+    int file = memfd_create("pattern", MFD_CLOEXEC);
+    CHECK(file >= 0);
+    CHECK_EQ(write(file, content, size), (ssize_t)size);
+    free(content);
+    return file;
 }

@@ -148,4 +148,7 @@ void Link_ReadNext(KtlsConnection* connection, int socket, uint8_t* buffer, int3
 
 uint8_t Fixture_PatternAt(size_t offset);
 
+/* Creates a file in memory that contains size bytes of the pattern. */
+int Fixture_OpenFile(size_t size);
+
 #endif

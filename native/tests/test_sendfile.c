@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,20 +16,6 @@ enum
 {
     FILE_SIZE = 300 * 1000
 };
-
-/* Creates a file in memory that contains the pattern. */
-static int OpenFile(void)
-{
-    static uint8_t s_content[FILE_SIZE];
-    for (size_t i = 0; i < FILE_SIZE; i++)
-    {
-        s_content[i] = Fixture_PatternAt(i);
-    }
-    int file = memfd_create("sendfile", MFD_CLOEXEC);
-    CHECK(file >= 0);
-    CHECK_EQ(write(file, s_content, FILE_SIZE), FILE_SIZE);
-    return file;
-}
 
 static void SendStep(const Link* link, int file, int64_t offset, int32_t count, KtlsResult* result)
 {
@@ -58,7 +43,7 @@ static void Arguments(void)
 {
     KtlsResult result;
     uint64_t zeroes[64] = {0};
-    int file = OpenFile();
+    int file = Fixture_OpenFile(FILE_SIZE);
     Link link = Link_CreateDefault(0);
     KtlsConnection* good = link.client;
     int socket = link.pair.client;
@@ -80,7 +65,7 @@ static void Arguments(void)
 static void Rejected_if_openssl_encrypts(void)
 {
     KtlsResult result;
-    int file = OpenFile();
+    int file = Fixture_OpenFile(FILE_SIZE);
     Link link = Link_Establish(TLS1_3_VERSION, 0);
     CHECK_EQ(KtlsNative_SendFile(link.client, link.pair.client, file, 0, 1000, 1, &result), EPERM);
     Link_TransferBothWays(&link, 1000);
@@ -97,7 +82,7 @@ static void Sections_arrive(void)
     } s_sections[] = {{0, 1}, {1, 16383}, {4095, 16384}, {4097, 16385}, {0, FILE_SIZE}, {FILE_SIZE - 1, 1}};
     for (int32_t version = TLS1_2_VERSION; version <= TLS1_3_VERSION; version++)
     {
-        int file = OpenFile();
+        int file = Fixture_OpenFile(FILE_SIZE);
         Link link = Link_Establish(version, KTLS_FLAG_ENABLE_KTLS);
         for (size_t i = 0; i < sizeof(s_sections) / sizeof(s_sections[0]); i++)
         {
@@ -124,7 +109,7 @@ static void Unsupported_files(void)
 {
     KtlsResult result;
     int ends[2];
-    int file = OpenFile();
+    int file = Fixture_OpenFile(FILE_SIZE);
     Link link = Link_Establish(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
     SendStep(&link, file, FILE_SIZE, 100, &result);
     CHECK_EQ(result.status, KTLS_STATUS_OK);
@@ -150,7 +135,7 @@ static void Full_socket(void)
     /* About forty times the size of the buffers. */
     const int64_t section = 80 * 1000;
     KtlsResult result;
-    int file = OpenFile();
+    int file = Fixture_OpenFile(FILE_SIZE);
     Link link = Link_Establish(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
     Fixture_ShrinkBuffers(&link.pair);
     int64_t sent = 0;
@@ -187,7 +172,7 @@ static void Full_socket(void)
 static void Closed(void)
 {
     KtlsResult result;
-    int file = OpenFile();
+    int file = Fixture_OpenFile(FILE_SIZE);
     Link link = Link_Establish(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
     CHECK_EQ(KtlsNative_Shutdown(link.server, link.pair.server, &result), 0);
     CHECK_EQ(KtlsNative_SendFile(link.server, link.pair.server, file, 0, 1000, 1, &result), EPIPE);

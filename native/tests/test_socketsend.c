@@ -11,7 +11,6 @@
 #include <poll.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -158,6 +157,16 @@ static void Records_share_segments(void)
     Link_Free(&link);
 }
 
+/* Returns a connection whose server has a send buffer of this size and delays no segment. */
+static Link EstablishWithBuffer(int size)
+{
+    Link link = Link_Establish(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
+    Link_TransferBothWays(&link, 100);
+    Set(link.pair.server, SOL_SOCKET, SO_SNDBUF, size);
+    Set(link.pair.server, IPPROTO_TCP, TCP_NODELAY, 1);
+    return link;
+}
+
 /* With any size of the send buffer, TCP must have sent all accepted data when the call returns, because no data may
  * follow. A record starts a new segment if the last one has its maximum number of pages, and the buffer may become full
  * at that point. */
@@ -167,10 +176,7 @@ static void Sent_data_is_not_delayed(void)
     int partial = 0;
     for (int size = 2304; size < 2 * RECORD; size += 1021)
     {
-        Link link = Link_Establish(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
-        Link_TransferBothWays(&link, 100);
-        Set(link.pair.server, SOL_SOCKET, SO_SNDBUF, size);
-        Set(link.pair.server, IPPROTO_TCP, TCP_NODELAY, 1);
+        Link link = EstablishWithBuffer(size);
         KtlsBlob segment = {g_sent, CAPACITY, 0};
         int64_t sent = 0;
         CHECK_EQ(KtlsNative_SocketSend(link.pair.server, &segment, 1, &sent), 0);
@@ -180,15 +186,6 @@ static void Sent_data_is_not_delayed(void)
         Link_Free(&link);
     }
     CHECK(partial > 0);
-}
-
-static int OpenFile(void)
-{
-    FillPattern();
-    int file = memfd_create("socketsend", MFD_CLOEXEC);
-    CHECK(file >= 0);
-    CHECK_EQ(write(file, g_sent, CAPACITY), CAPACITY);
-    return file;
 }
 
 static int ReadCork(int socket)
@@ -203,7 +200,8 @@ static int ReadCork(int socket)
 static void Records_of_a_file_share_segments(void)
 {
     const int32_t size = 4 * RECORD;
-    int file = OpenFile();
+    FillPattern();
+    int file = Fixture_OpenFile(CAPACITY);
     for (int corked = 0; corked <= 1; corked++)
     {
         Link link = Link_Establish(NewestVersion(), KTLS_FLAG_ENABLE_KTLS);
@@ -230,14 +228,11 @@ static void Records_of_a_file_share_segments(void)
 static void Sent_file_is_not_delayed(void)
 {
     const int32_t size = 4 * RECORD;
-    int file = OpenFile();
+    int file = Fixture_OpenFile(CAPACITY);
     int partial = 0;
     for (int buffer = 2304; buffer < 8 * RECORD; buffer += 4093)
     {
-        Link link = Link_Establish(TLS1_3_VERSION, KTLS_FLAG_ENABLE_KTLS);
-        Link_TransferBothWays(&link, 100);
-        Set(link.pair.server, SOL_SOCKET, SO_SNDBUF, buffer);
-        Set(link.pair.server, IPPROTO_TCP, TCP_NODELAY, 1);
+        Link link = EstablishWithBuffer(buffer);
         KtlsResult result;
         CHECK_EQ(KtlsNative_SendFile(link.server, link.pair.server, file, 0, size, 1, &result), 0);
         CHECK_EQ(result.status, KTLS_STATUS_OK);

@@ -38,17 +38,19 @@ internal static class Scene
     public static CrankJob ClientOf(string scenario, string profile, int port)
     {
         CrankJob plain = CrankFile.LoadTest.Render(scenario, "client", profile);
-        List<(string, object)> changes = [("serverAddress", "127.0.0.1"), ("serverPort", port), ("warmup", 0), ("duration", 0.3)];
+
+        // A generator ends with its time, done or not, and all its responses progress at once: on a busy machine a server that has just
+        // started needs a second for the first ones. wrk gives each of its four threads as many.
+        bool isGenerator = plain.Variables.ContainsKey("streams");
+        List<(string, object)> changes = [("serverAddress", "127.0.0.1"), ("serverPort", port), ("warmup", 0), ("duration", isGenerator ? 3 : 0.3)];
         if (plain.Variables.TryGetValue("concurrencyPerHttpClient", out object? concurrency))
         {
             changes.Add(("concurrencyPerHttpClient", Math.Min(Concurrency, Convert.ToInt32(concurrency, null))));
         }
 
-        // A generator ends with its time, done or not, and all its responses progress at once: on a busy machine a server that has just
-        // started needs a second for the first ones. wrk gives each of its four threads as many.
         if (plain.Variables.ContainsKey("connections"))
         {
-            changes.AddRange([("connections", Math.Min(Concurrency, 8)), ("duration", 3)]);
+            changes.Add(("connections", Math.Min(Concurrency, 8)));
         }
 
         return CrankFile.LoadTest.Render(scenario, "client", profile, [.. changes]);

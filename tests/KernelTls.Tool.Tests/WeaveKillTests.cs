@@ -49,7 +49,10 @@ public class WeaveKillTests
         Ktls.Result undone = await folder.WeaveAsync("--undo");
         Assert.True(undone.ExitCode == ExitCode.Ok || !Directory.Exists(folder.Path(".kerneltls")), undone.Errors);
         SortedDictionary<string, string> after = folder.Contents();
-        Assert.True(before.SequenceEqual(after), $"{string.Join('\n', before.Except(after))}\nbecame\n{string.Join('\n', after.Except(before))}\n{undone.ExitCode} {undone.Output}{undone.Errors}");
+        Assert.True(
+            before.SequenceEqual(after),
+            $"{string.Join('\n', before.Except(after))}\nbecame\n{string.Join('\n', after.Except(before))}\n"
+            + $"{undone.ExitCode} {undone.Output}{undone.Errors}");
     }
 
     /// <summary>Kills the tool as soon as a file appears, or has been there and disappears, unless it has ended by then.</summary>

@@ -205,15 +205,17 @@ internal sealed class FolderTransaction : IDisposable
     {
         for (; folder.Length > _folder.Length; folder = Path.GetDirectoryName(folder)!)
         {
-            if (Directory.Exists(folder))
+            if (!Directory.Exists(folder))
             {
-                if (Directory.EnumerateFileSystemEntries(folder).Any())
-                {
-                    return;
-                }
-
-                Directory.Delete(folder);
+                continue;
             }
+
+            if (Directory.EnumerateFileSystemEntries(folder).Any())
+            {
+                return;
+            }
+
+            Directory.Delete(folder);
         }
     }
 

@@ -137,8 +137,10 @@ internal sealed class SendKeys
     {
         CheckForKeyUpdateRequests();
         _gate.ThrowIfAbandoned();
-        return AnswerGoesFirst ? 0 : (int)_budget.Reserve(Math.Min(bytes, MaxBytesBetweenAnswers));
+        return AnswerGoesFirst ? 0 : Take(bytes);
     }
+
+    private int Take(int bytes) => (int)_budget.Reserve(Math.Min(bytes, MaxBytesBetweenAnswers));
 
     private async ValueTask<int> ReserveLaterAsync(int bytes, CancellationToken cancellationToken)
     {
@@ -149,12 +151,11 @@ internal sealed class SendKeys
             _gate.ThrowIfNotOpen();
         }
 
-        bytes = Math.Min(bytes, MaxBytesBetweenAnswers);
-        int reserved = (int)_budget.Reserve(bytes);
+        int reserved = Take(bytes);
         if (reserved == 0)
         {
             await RenewAsync(cancellationToken).ConfigureAwait(false);
-            reserved = (int)_budget.Reserve(bytes);
+            reserved = Take(bytes);
         }
 
         return reserved;

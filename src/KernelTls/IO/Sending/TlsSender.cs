@@ -38,12 +38,6 @@ internal sealed class TlsSender
         _failures = new SendFailures(kernel, _gate);
     }
 
-    /// <summary>Gets a sender of files. Most connections need none, so they keep none.</summary>
-    private FileSender Files => new(_connection, _socket, _kernel, _openSsl, _keys, SendInTurnAsync);
-
-    /// <summary>Gets a sender of close_notify, which a connection needs at its end only.</summary>
-    private CloseSender Closing => new(_connection, _gate, _openSsl);
-
     /// <summary>Gets the gate at which all senders take turns.</summary>
     public SendGate Gate => _gate;
 
@@ -251,13 +245,19 @@ internal sealed class TlsSender
     }
 
     /// <inheritdoc cref="CloseSender.ShutdownAsync"/>
-    public Task ShutdownAsync() => Closing.ShutdownAsync();
+    public Task ShutdownAsync() => CreateCloseSender().ShutdownAsync();
 
     /// <inheritdoc cref="CloseSender.Close"/>
-    public bool Close(bool closesSocket) => Closing.Close(closesSocket);
+    public bool Close(bool closesSocket) => CreateCloseSender().Close(closesSocket);
 
     /// <inheritdoc cref="CloseSender.CloseAsync"/>
-    public ValueTask<bool> CloseAsync(bool closesSocket) => Closing.CloseAsync(closesSocket);
+    public ValueTask<bool> CloseAsync(bool closesSocket) => CreateCloseSender().CloseAsync(closesSocket);
+
+    /// <summary>Creates a sender of files. Most connections need none, so they keep none.</summary>
+    private FileSender CreateFileSender() => new(_connection, _socket, _kernel, _openSsl, _keys, SendInTurnAsync);
+
+    /// <summary>Creates a sender of close_notify, which a connection needs at its end only.</summary>
+    private CloseSender CreateCloseSender() => new(_connection, _gate, _openSsl);
 
     private void BeginWrite()
     {
@@ -312,7 +312,7 @@ internal sealed class TlsSender
                 }
                 else
                 {
-                    await Files.SendAsync(file, cancellationToken).ConfigureAwait(false);
+                    await CreateFileSender().SendAsync(file, cancellationToken).ConfigureAwait(false);
                 }
 
                 isSent = true;
